@@ -1,0 +1,31 @@
+# nqf_add_test(test_theory SOURCES a.cpp LIBRARIES nqf::theory RANKS 1 2 3 5 LABELS quick)
+#   one GoogleTest program (serial main without RANKS, MPI main with), registered once for each number of ranks.
+function(nqf_add_test name)
+  cmake_parse_arguments(test "" "TIMEOUT" "SOURCES;LIBRARIES;RANKS;LABELS" ${ARGN})
+  if(NOT test_TIMEOUT)
+    set(test_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${test_SOURCES})
+  target_link_libraries(${name} PRIVATE ${test_LIBRARIES} nqf_flags GTest::gtest)
+  target_compile_definitions(${name} PRIVATE NQF_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/reference")
+  if(test_RANKS)
+    target_link_libraries(${name} PRIVATE nqf_mpi_main)
+  else()
+    target_link_libraries(${name} PRIVATE GTest::gtest_main)
+    add_test(NAME ${name} COMMAND ${name})
+    set(registered ${name})
+  endif()
+  foreach(ranks ${test_RANKS})
+    add_test(NAME ${name}_np${ranks} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
+      ${MPIEXEC_PREFLAGS} $<TARGET_FILE:${name}>)
+    set_property(TEST ${name}_np${ranks} PROPERTY PROCESSORS ${ranks})
+    list(APPEND registered ${name}_np${ranks})
+  endforeach()
+  nqf_test_properties("${registered}" ${test_TIMEOUT} "${test_LABELS}")
+endfunction()
+
+# Environment of every test: mpirun works as root and oversubscribed, and the leak check knows the libraries' own leaks.
+function(nqf_test_properties tests timeout labels)
+  set_tests_properties(${tests} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" ENVIRONMENT
+    "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_hwloc_base_binding_policy=none;OMPI_MCA_mpi_yield_when_idle=1;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/leaks.txt:fast_unwind_on_malloc=0:print_suppressions=0;UBSAN_OPTIONS=print_stacktrace=1")
+endfunction()
