@@ -8,6 +8,7 @@
 #include <sundials/sundials_types.h>
 
 #include <source_location>
+#include <string>
 
 #include "nqf/parallel/comm.hpp"
 #include "nqf/parallel/handle.hpp"
@@ -24,6 +25,17 @@ using SundialsBool = booleantype;
 
 /// Throws LibraryError for a negative return value of a SUNDIALS call.
 void sundials_check(int code, const char* call, std::source_location where = std::source_location::current());
+
+#if SUNDIALS_VERSION_MAJOR >= 7
+inline constexpr SUNErrCode linear_solver_success = SUN_SUCCESS, matrix_success = SUN_SUCCESS;
+inline constexpr int linear_solver_recoverable = SUNLS_CONV_FAIL, linear_solver_unrecoverable = SUN_ERR_EXT_FAIL;
+#else
+inline constexpr int linear_solver_success = SUNLS_SUCCESS, matrix_success = SUNMAT_SUCCESS;
+inline constexpr int linear_solver_recoverable = SUNLS_CONV_FAIL, linear_solver_unrecoverable = SUNLS_PACKAGE_FAIL_UNREC;
+#endif
+
+/// Keeps CVODE from printing: its latest error message goes to `message`, which must outlive the integrator.
+void catch_sundials_messages(void* cvode, SUNContext context, std::string* message);
 
 struct SundialsContextTraits {
   using Raw = SUNContext;

@@ -1,0 +1,132 @@
+#include "nqf/solver/ignition_detector.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace nqf::solver {
+
+namespace {
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+const double log_half = std::log(0.5);
+}  // namespace
+
+IgnitionDetector::IgnitionDetector(const parallel::Comm& comm, const parallel::Partition& modes,
+                                   std::vector<double> default_log_threshold,
+                                   std::vector<double> default_predicted_time,
+                                   std::span<const PredictedInterval> intervals)
+    : comm_(comm),
+      modes_(modes),
+      default_threshold_(std::move(default_log_threshold)),
+      default_predicted_(std::move(default_predicted_time)),
+      next_level_(modes.local_size()),
+      lit_(modes.local_size(), 0),
+      ignitions_(modes.local_size(), 0) {
+  for (const auto& interval : intervals)
+    if (modes_.owns(interval.mode)) intervals_[interval.mode - modes_.begin()].push_back(interval);
+  for (auto& [mode, list] : intervals_)
+    std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.lit_time < b.lit_time; });
+}
+
+IgnitionDetector::Thresholds IgnitionDetector::thresholds(std::int64_t k) const {
+  const auto found = intervals_.find(k);
+  // A lit mode is in its latest interval, a dark one waits for the next.
+  const auto j = static_cast<std::size_t>(lit_[k] ? ignitions_[k] - 1 : ignitions_[k]);
+  if (found != intervals_.end() && j < found->second.size()) {
+    const auto& interval = found->second[j];
+    return {interval.log_lit_value + log_half, interval.log_smallest_value + log_half, interval.lit_time,
+            std::isfinite(interval.dark_time) ? interval.dark_time : nan};
+  }
+  const double predicted = default_predicted_.empty() || ignitions_[k] > 0 ? nan : default_predicted_[k];
+  return {default_threshold_[k], default_threshold_[k], predicted, nan};
+}
+
+void IgnitionDetector::start(std::span<const double> state) {
+  for (std::int64_t k = 0; k < modes_.local_size(); ++k) {
+    lit_[k] = 0;
+    ignitions_[k] = 0;
+    if (state[k] > thresholds(k).up) {
+      lit_[k] = 1;
+      ignitions_[k] = 1;
+    }
+  }
+  restore(std::vector<std::uint8_t>(lit_), std::vector<std::int64_t>(ignitions_), state);
+}
+
+void IgnitionDetector::restore(std::span<const std::uint8_t> lit, std::span<const std::int64_t> ignitions,
+                               std::span<const double> state) {
+  std::copy(lit.begin(), lit.end(), lit_.begin());
+  std::copy(ignitions.begin(), ignitions.end(), ignitions_.begin());
+  for (std::int64_t k = 0; k < modes_.local_size(); ++k) {
+    const auto levels = thresholds(k);
+    next_level_[k] = lit_[k] ? levels.down : levels.up;
+  }
+  previous_slope_.clear();
+  previous_state_.assign(state.begin(), state.end());
+}
+
+std::vector<Event> IgnitionDetector::scan(Evolution& evolution, double step_begin) {
+  const auto state = evolution.state();
+  const auto slope = evolution.slope();
+  const double h = evolution.time() - step_begin;
+  candidates_.clear();
+  for (std::int64_t k = 0; k < modes_.local_size(); ++k) {
+    const double level = next_level_[k];
+    const bool crossed = lit_[k] ? state[k] < level : state[k] > level;
+    // A mode can also cross and come back within the step, but only if it turns round and could have come that far.
+    bool turned = false;
+    if (!previous_slope_.empty()) {
+      const double before = previous_slope_[k];
+      const double toward = lit_[k] ? -1.0 : 1.0;
+      turned = before * toward > 0.0 && slope[k] * toward < 0.0 &&
+               std::min(std::abs(before), std::abs(slope[k])) * h > std::abs(level - state[k]) * 0.25;
+    }
+    if (crossed || turned) candidates_.push_back(k);
+  }
+  if (slope.empty())
+    previous_slope_.clear();
+  else
+    previous_slope_.assign(slope.begin(), slope.end());
+  if (!comm_.any(!candidates_.empty())) return {};
+
+  evolution.prepare_crossings(candidates_);
+  std::vector<double> reals;          // time, predicted, half value of each own event
+  std::vector<std::int64_t> numbers;  // mode, kind
+  for (std::size_t slot = 0; slot < candidates_.size(); ++slot) {
+    const auto k = candidates_[slot];
+    double from = step_begin;
+    while (true) {
+      const auto levels = thresholds(k);
+      const bool was_lit = lit_[k] != 0;
+      const double level = was_lit ? levels.down : levels.up;
+      double time = evolution.next_crossing(slot, level, was_lit ? -1 : 1, from);
+      // The dense output may differ from the states at the ends of the step by a rounding: the end decides.
+      const bool beyond = was_lit ? state[k] < level : state[k] > level;
+      if (std::isnan(time) && beyond && from == step_begin) time = evolution.time();
+      if (std::isnan(time)) break;
+      lit_[k] = !was_lit;
+      if (!was_lit) ++ignitions_[k];
+      reals.insert(reals.end(), {time, was_lit ? levels.predicted_down : levels.predicted_up, std::exp(level)});
+      numbers.insert(numbers.end(), {modes_.begin() + k, was_lit ? -1 : 1});
+      from = time;
+    }
+    const auto levels = thresholds(k);
+    next_level_[k] = lit_[k] ? levels.down : levels.up;
+  }
+  const auto all_reals = comm_.all_gather(std::span<const double>(reals));
+  const auto all_numbers = comm_.all_gather(std::span<const std::int64_t>(numbers));
+  std::vector<Event> events(all_numbers.size() / 2);
+  for (std::size_t i = 0; i < events.size(); ++i)
+    events[i] = {all_reals[3 * i], all_numbers[2 * i], static_cast<int>(all_numbers[2 * i + 1]), all_reals[3 * i + 1],
+                 all_reals[3 * i + 2]};
+  std::sort(events.begin(), events.end(),
+            [](const Event& a, const Event& b) { return a.time != b.time ? a.time < b.time : a.mode < b.mode; });
+  return events;
+}
+
+std::int64_t IgnitionDetector::count_lit() const {
+  return comm_.sum(std::accumulate(lit_.begin(), lit_.end(), std::int64_t{0}));
+}
+
+}  // namespace nqf::solver

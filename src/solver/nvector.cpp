@@ -1,0 +1,150 @@
+#include "solver/nvector.hpp"
+
+#include <mpi.h>
+#include <nvector/nvector_petsc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nqf::solver {
+
+namespace {
+
+MPI_Comm communicator(N_Vector v) { return PetscObjectComm(reinterpret_cast<PetscObject>(N_VGetVector_Petsc(v))); }
+
+double reduce(N_Vector v, double local, MPI_Op op) {
+  double result = 0.0;
+  // A failing reduction must not look like a number; CVODE then reports the NaN.
+  if (MPI_Allreduce(&local, &result, 1, MPI_DOUBLE, op, communicator(v)) != MPI_SUCCESS)
+    return std::numeric_limits<double>::quiet_NaN();
+  return result;
+}
+
+// Element-wise kernels may be called with z the same as x or y, which `omp simd` allows: no entry depends on another.
+void linear_sum(double a, N_Vector x, double b, N_Vector y, N_Vector z) {
+  const auto out = view(z);
+  const double *p = view(x).data(), *q = view(y).data();
+  double* r = out.data();
+  const std::size_t n = out.size();
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) r[i] = a * p[i] + b * q[i];
+}
+
+void scale(double c, N_Vector x, N_Vector z) {
+  const auto out = view(z);
+  const double* p = view(x).data();
+  double* r = out.data();
+  const std::size_t n = out.size();
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) r[i] = c * p[i];
+}
+
+void set(double c, N_Vector z) {
+  const auto out = view(z);
+  std::fill(out.begin(), out.end(), c);
+}
+
+void product(N_Vector x, N_Vector y, N_Vector z) {
+  const auto out = view(z);
+  const double *p = view(x).data(), *q = view(y).data();
+  double* r = out.data();
+  const std::size_t n = out.size();
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) r[i] = p[i] * q[i];
+}
+
+void inverse(N_Vector x, N_Vector z) {
+  const auto out = view(z);
+  const double* p = view(x).data();
+  double* r = out.data();
+  const std::size_t n = out.size();
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) r[i] = 1.0 / p[i];
+}
+
+void absolute(N_Vector x, N_Vector z) {
+  const auto out = view(z);
+  const double* p = view(x).data();
+  double* r = out.data();
+  const std::size_t n = out.size();
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) r[i] = std::abs(p[i]);
+}
+
+void add_constant(N_Vector x, double b, N_Vector z) {
+  const auto out = view(z);
+  const double* p = view(x).data();
+  double* r = out.data();
+  const std::size_t n = out.size();
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) r[i] = p[i] + b;
+}
+
+double weighted_rms_norm(N_Vector x, N_Vector w) {
+  const auto in = view(x);
+  const double *p = in.data(), *q = view(w).data();
+  const std::size_t n = in.size();
+  double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t i = 0; i < n; ++i) sum += (p[i] * q[i]) * (p[i] * q[i]);
+  return std::sqrt(reduce(x, sum, MPI_SUM) / static_cast<double>(N_VGetLength(x)));
+}
+
+double dot(N_Vector x, N_Vector y) {
+  const auto in = view(x);
+  const double *p = in.data(), *q = view(y).data();
+  const std::size_t n = in.size();
+  double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t i = 0; i < n; ++i) sum += p[i] * q[i];
+  return reduce(x, sum, MPI_SUM);
+}
+
+double max_norm(N_Vector x) {
+  double largest = 0.0;
+  for (const double value : view(x)) largest = std::max(largest, std::abs(value));
+  return reduce(x, largest, MPI_MAX);
+}
+
+double minimum(N_Vector x) {
+  const auto in = view(x);
+  const double* p = in.data();
+  const std::size_t n = in.size();
+  double smallest = std::numeric_limits<double>::infinity();
+#pragma omp simd reduction(min : smallest)
+  for (std::size_t i = 0; i < n; ++i) smallest = std::min(smallest, p[i]);
+  return reduce(x, smallest, MPI_MIN);
+}
+
+}  // namespace
+
+std::span<double> view(N_Vector vector) {
+  Vec vec = N_VGetVector_Petsc(vector);
+  double* data = nullptr;
+  PetscInt n = 0;
+  (void)VecGetLocalSize(vec, &n);
+  (void)VecGetArray(vec, &data);
+  double* const entries = data;
+  (void)VecRestoreArray(vec, &data);
+  return {entries, static_cast<std::size_t>(n)};
+}
+
+parallel::NVector make_nvector(const parallel::PetscVector& vector, SUNContext context) {
+  parallel::NVector result(N_VMake_Petsc(vector.get(), context));
+  N_Vector_Ops ops = result.get()->ops;
+  ops->nvlinearsum = linear_sum;
+  ops->nvscale = scale;
+  ops->nvconst = set;
+  ops->nvprod = product;
+  ops->nvinv = inverse;
+  ops->nvabs = absolute;
+  ops->nvaddconst = add_constant;
+  ops->nvwrmsnorm = weighted_rms_norm;
+  ops->nvdotprod = dot;
+  ops->nvmaxnorm = max_norm;
+  ops->nvmin = minimum;
+  return result;
+}
+
+}  // namespace nqf::solver

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <span>
+
+#include "nqf/parallel/petsc_vector.hpp"
+#include "nqf/parallel/sundials.hpp"
+
+namespace nqf::solver {
+
+/// A SUNDIALS vector over `vector`, with the operations CVODE spends its time in replaced by kernels of ours (clones
+/// inherit them): distributions compile SUNDIALS without optimisation, and PETSc has no weighted norm. `vector` must
+/// outlive it.
+parallel::NVector make_nvector(const parallel::PetscVector& vector, SUNContext context);
+
+/// This rank's entries of a vector made by make_nvector or cloned from one.
+std::span<double> view(N_Vector vector);
+
+}  // namespace nqf::solver

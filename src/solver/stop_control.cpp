@@ -1,0 +1,86 @@
+#include "nqf/solver/stop_control.hpp"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+namespace nqf::solver {
+
+namespace {
+
+volatile std::sig_atomic_t caught_signal = 0;
+void note_signal(int number) { caught_signal = number; }
+
+constexpr std::array<int, 4> watched{SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+std::array<struct sigaction, watched.size()> previous{};
+
+double seconds(StopControl::Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
+
+const char* describe(StopReason reason) {
+  switch (reason) {
+    case StopReason::stop_file:
+      return "the file 'stop' in the output folder";
+    case StopReason::wall_time:
+      return "the wall time";
+    case StopReason::signal:
+      return "a signal";
+    default:
+      return "nothing";
+  }
+}
+
+StopControl::StopControl(const parallel::Comm& comm, std::function<bool()> stop_file_exists,
+                         std::optional<double> wall_time, double grace)
+    : comm_(comm),
+      stop_file_exists_(std::move(stop_file_exists)),
+      wall_time_(wall_time),
+      grace_(grace),
+      start_(Clock::now()),
+      last_checkpoint_(start_),
+      last_look_(start_) {
+  caught_signal = 0;
+  struct sigaction action {};
+  action.sa_handler = note_signal;
+  sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < watched.size(); ++i) sigaction(watched[i], &action, &previous[i]);
+}
+
+StopControl::~StopControl() {
+  for (std::size_t i = 0; i < watched.size(); ++i) sigaction(watched[i], &previous[i], nullptr);
+}
+
+StopControl::Verdict StopControl::poll() {
+  const auto now = Clock::now();
+  int reason = caught_signal ? static_cast<int>(StopReason::signal) : 0;
+  bool immediately = false;
+  if (comm_.is_root()) {
+    if (!stop_file_seen_ && seconds(now - last_look_) > 0.2) {  // a look at the file system is not free
+      last_look_ = now;
+      stop_file_seen_ = stop_file_exists_ && stop_file_exists_();
+    }
+    if (stop_file_seen_) reason = std::max(reason, static_cast<int>(StopReason::stop_file));
+    if (wall_time_) {
+      const double left = *wall_time_ - seconds(now - start_);
+      const double stretch = std::max(longest_stretch_, seconds(now - last_checkpoint_));
+      if (left < 1.5 * stretch + 1.0) reason = std::max(reason, static_cast<int>(StopReason::wall_time));
+      immediately = left < 1.0;
+    }
+    if (reason && !requested_) requested_ = now;
+    if (requested_) immediately = immediately || seconds(now - *requested_) > grace_;
+  }
+  // Ranks other than the root learn of a signal here; the root then starts the grace period at its next look.
+  const std::int64_t code = comm_.max(std::int64_t{reason} + (immediately ? 8 : 0));
+  const Verdict verdict{static_cast<StopReason>(code % 8), code >= 8};
+  if (verdict.reason != StopReason::none && !requested_) requested_ = now;
+  return verdict;
+}
+
+void StopControl::checkpoint_written() {
+  const auto now = Clock::now();
+  longest_stretch_ = std::max(longest_stretch_, seconds(now - last_checkpoint_));
+  last_checkpoint_ = now;
+}
+
+}  // namespace nqf::solver
