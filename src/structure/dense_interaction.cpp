@@ -82,10 +82,11 @@ void DenseInteraction::gather(std::span<const double> z) {
   parallel::mpi_check(MPI_Allgatherv(z.data(), counts_[modes_.rank()], MPI_DOUBLE, z_all_.data(), counts_.data(),
                                      offsets_.data(), MPI_DOUBLE, comm_.get()),
                       "MPI_Allgatherv");
+}
+
+void DenseInteraction::collect(std::int64_t begin, std::int64_t end) {
   const std::int64_t k_local = modes_.local_size();
-  lit_columns_.clear();
-  lit_values_.clear();
-  for (std::int64_t l = 0; l < modes_.global_size(); ++l) {
+  for (std::int64_t l = begin; l < end; ++l) {
     if (z_all_[l] == 0.0) continue;
     lit_columns_.push_back(rows_.data() + l * k_local);
     lit_values_.push_back(z_all_[l]);
@@ -94,7 +95,20 @@ void DenseInteraction::gather(std::span<const double> z) {
 
 void DenseInteraction::apply(std::span<const double> z, std::span<double> out) {
   gather(z);
+  lit_columns_.clear();
+  lit_values_.clear();
+  const std::int64_t k_local = modes_.local_size();
+  const auto own_lit = std::count_if(z.begin(), z.end(), [](double value) { return value != 0.0; });
+  // The own diagonal block is symmetric: where most of it is lit, reading one triangle beats reading its lit columns.
+  const bool use_symmetry = 2 * own_lit > k_local;
+  collect(0, modes_.begin());
+  if (!use_symmetry) collect(modes_.begin(), modes_.end());
+  collect(modes_.end(), modes_.global_size());
   combine_columns(lit_columns_, lit_values_, out);
+  if (!use_symmetry) return;
+  const int n = narrow<int>(k_local), step = 1;
+  const double one = 1.0;
+  dsymv_("L", &n, &one, rows_.data() + modes_.begin() * k_local, &n, z.data(), &step, &one, out.data(), &step);
 }
 
 void DenseInteraction::net_growth(std::span<const double> z, std::span<double> out) {

@@ -42,6 +42,7 @@ class DenseInteraction final : public Interaction {
 
  private:
   void gather(std::span<const double> z);
+  void collect(std::int64_t begin, std::int64_t end);  // lit columns of this range
 
   std::vector<double> rows_;
   std::optional<double> loss_at_zero_;
