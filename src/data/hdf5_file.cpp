@@ -67,6 +67,8 @@ herr_t note_dataset(hid_t, const char* name, const H5O_info_t* info, void* names
   return 0;
 }
 
+constexpr hsize_t max_total = hsize_t{1} << 59;  // entries: 4 EiB of doubles, and products fit 64 bits
+
 }  // namespace
 
 void Hdf5File::fail(const std::string& dataset, const std::string& what) const {
@@ -130,6 +132,12 @@ std::vector<std::int64_t> Hdf5File::shape(const std::string& name) const {
   if (n_dims < 0) fail(name, "has no readable shape");
   std::vector<hsize_t> dims(static_cast<std::size_t>(n_dims));
   if (n_dims > 0) H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr);
+  hsize_t total = 1;
+  bool absurd = false;
+  for (const hsize_t n : dims) absurd = __builtin_mul_overflow(total, n, &total) || absurd;
+  const bool empty = std::find(dims.begin(), dims.end(), hsize_t{0}) != dims.end();
+  if (!empty && (absurd || total > max_total))
+    throw DataError(path_, name, "claims more entries than memory can be addressed for");
   return {dims.begin(), dims.end()};
 }
 
