@@ -142,23 +142,35 @@ ActiveSet::Entry ActiveSet::settle(std::int64_t entering) {
   }
 }
 
+void ActiveSet::rates_of(std::span<const std::int64_t> candidates, std::vector<double>& rate) {
+  rate.resize(candidates.size());
+  for (std::size_t i = 0; i < candidates.size(); ++i) rate[i] = growth_rate_[candidates[i]];
+  if (modes_.empty() || candidates.empty()) return;
+  // A block of many candidates would be larger than the one vector that the product with all modes fills.
+  if (candidates.size() * modes_.size() > growth_rate_.size()) {
+    block_.resize(growth_rate_.size());
+    coupling_.apply(modes_, z_, block_);
+    for (std::size_t i = 0; i < candidates.size(); ++i) rate[i] -= block_[candidates[i]];
+    return;
+  }
+  block_.resize(candidates.size() * modes_.size());
+  coupling_.block(candidates, modes_, block_);
+  for (std::size_t j = 0; j < modes_.size(); ++j)
+    for (std::size_t i = 0; i < candidates.size(); ++i) rate[i] -= block_[j * candidates.size() + i] * z_[j];
+}
+
 ActiveSet::Minimum ActiveSet::minimise(std::vector<std::int64_t>& candidates) {
-  std::vector<double> block, rate;
+  std::vector<double> rate;
   std::vector<std::int64_t> rejected;
   take_removed();
   while (true) {
     std::erase_if(candidates,
                   [&](std::int64_t k) { return std::find(modes_.begin(), modes_.end(), k) != modes_.end(); });
-    rate.assign(candidates.size(), 0.0);
-    block.resize(candidates.size() * modes_.size());
-    if (!block.empty()) coupling_.block(candidates, modes_, block);
-    for (std::size_t j = 0; j < modes_.size(); ++j)
-      for (std::size_t i = 0; i < candidates.size(); ++i) rate[i] -= block[j * candidates.size() + i] * z_[j];
+    rates_of(candidates, rate);
     std::int64_t best = -1;
     double best_excess = 1.0;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const std::int64_t k = candidates[i];
-      rate[i] += growth_rate_[k];
       if (std::find(rejected.begin(), rejected.end(), k) != rejected.end()) continue;
       const double negligible = negligible_rate(k);
       if (rate[i] > negligible && (best < 0 || rate[i] / negligible > best_excess)) {

@@ -59,6 +59,7 @@ class ActiveSet {
  private:
   double schur_complement(std::int64_t mode);  // leaves R⁻ᵀ C_I,mode in column_
   double negligible_schur(std::int64_t mode) const;
+  void rates_of(std::span<const std::int64_t> candidates, std::vector<double>& rate);
   void remove_at_zero();
   Entry settle(std::int64_t entering);
   void sum_scale();
@@ -68,7 +69,7 @@ class ActiveSet {
   Cholesky factor_;
   std::vector<std::int64_t> modes_;
   std::vector<double> z_;
-  std::vector<double> column_, target_;
+  std::vector<double> column_, target_, block_;
   std::vector<std::int64_t> removed_;
   double scale_sum_ = 0.0;  // Σ_I sqrt(C_ll) z_l
   std::int64_t unbounded_mode_ = -1;

@@ -174,8 +174,8 @@ TEST(PowerLawFit, SampleLawOfTheTheory) {
   EXPECT_NEAR(fit.exponent, sample_exponent(1.2, 0.9).value, 0.005 * 1.5556);
 }
 
-// Entries of equal size, z_k(0) = ε. Two things cost up to 2 %: logarithms where β > θ = 1 (the condition on β₀
-// fails), and at β = 3/4 the missing modes beyond K, whose loss falls off as slowly as K^{−1/2}.
+// Entries of equal size, z_k(0) = ε. Two things cost up to 2 %: logarithms where β > θ = 1 (the condition on
+// β₀ fails), and at β = 3/4 the missing modes beyond K, whose loss falls off as slowly as K^{−1/2}.
 TEST(PowerLawFit, FourierLaw) {
   for (double beta : {0.75, 1.0, 1.5, 2.0}) {
     const auto modes = power_law_modes(100000, 2 * beta, 1 + beta, 0.0, std::log(1e-8));
