@@ -105,8 +105,7 @@ void write_rows(hid_t dataset, hid_t type, std::size_t element_size, const void*
   }
 }
 
-Dataset write_texts(hid_t place, const std::string& path, std::span<const std::string_view> texts,
-                    bool scalar) {
+Dataset write_texts(hid_t place, const std::string& path, std::span<const std::string> texts, bool scalar) {
   const auto type = string_type();
   const hsize_t shape[1] = {texts.size()};
   const auto space = scalar ? Dataspace(h5_check(H5Screate(H5S_SCALAR), "H5Screate")) : simple_space(shape);
@@ -119,9 +118,8 @@ Dataset write_texts(hid_t place, const std::string& path, std::span<const std::s
   Dataset dataset(h5_check(
       H5Dcreate2(place, path.c_str(), type.get(), space.get(), links.get(), layout.get(), H5P_DEFAULT),
       "H5Dcreate2"));
-  const std::vector<std::string> copies(texts.begin(), texts.end());
   std::vector<const char*> raw;
-  for (const auto& copy : copies) raw.push_back(copy.c_str());
+  for (const auto& text : texts) raw.push_back(text.c_str());
   if (!raw.empty())
     h5_check(H5Dwrite(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, raw.data()), "H5Dwrite");
   return dataset;

@@ -31,8 +31,7 @@ void write_rows(hid_t dataset, hid_t type, std::size_t element_size, const void*
                 std::int64_t max_bytes = max_bytes_per_write);
 /// Strings as a data set, scalar or a vector. All ranks write the same: MPI-IO does not offer more for
 /// strings.
-Dataset write_texts(hid_t place, const std::string& path, std::span<const std::string_view> texts,
-                    bool scalar);
+Dataset write_texts(hid_t place, const std::string& path, std::span<const std::string> texts, bool scalar);
 std::string read_text(hid_t dataset);
 
 void set_attribute(hid_t object, const std::string& name, std::string_view text);

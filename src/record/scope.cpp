@@ -80,10 +80,24 @@ void write_distributed(ResultFileImpl& file, const std::string& prefix, const st
   });
 }
 
+// Headers are written by all ranks together, so all must write the root's value: clocks and host names
+// differ.
+std::vector<std::string> of_root(const parallel::Comm& comm, std::span<const std::string> texts) {
+  std::vector<std::string> same(texts.begin(), texts.end());
+  for (auto& text : same) comm.broadcast(text);
+  return same;
+}
+template <class T>
+T of_root(const parallel::Comm& comm, T value) {
+  comm.broadcast(std::span(&value, 1));
+  return value;
+}
+
 void write_text(ResultFileImpl& file, const std::string& prefix, const std::string& path,
-                std::span<const std::string_view> texts, bool scalar, const DataInfo& info) {
+                std::span<const std::string> given, bool scalar, const DataInfo& info) {
+  const auto texts = of_root(file.comm(), given);
   std::int64_t bytes = 0;
-  for (const auto text : texts) bytes += static_cast<std::int64_t>(text.size()) + 64;
+  for (const auto& text : texts) bytes += static_cast<std::int64_t>(text.size()) + 64;
   file.run(bytes, [&] {
     if (h5::exists(file.file(), path))
       h5_check(H5Ldelete(file.file(), path.c_str(), H5P_DEFAULT), "H5Ldelete");
@@ -140,20 +154,24 @@ std::string Scope::full(const std::string& path) const {
 }
 
 void Scope::set_attribute(const std::string& object, const std::string& name, std::string_view text) {
-  record::set_attribute(*file_, full(object), name, text);
+  std::string same(text);
+  file_->comm().broadcast(same);
+  record::set_attribute(*file_, full(object), name, std::string_view(same));
 }
 void Scope::set_attribute(const std::string& object, const std::string& name, double value) {
-  record::set_attribute(*file_, full(object), name, value);
+  record::set_attribute(*file_, full(object), name, of_root(file_->comm(), value));
 }
 void Scope::set_attribute(const std::string& object, const std::string& name, std::int64_t value) {
-  record::set_attribute(*file_, full(object), name, value);
+  record::set_attribute(*file_, full(object), name, of_root(file_->comm(), value));
 }
 void Scope::set_attribute(const std::string& object, const std::string& name, bool value) {
-  record::set_attribute(*file_, full(object), name, static_cast<std::uint8_t>(value));
+  record::set_attribute(*file_, full(object), name,
+                        static_cast<std::uint8_t>(file_->comm().broadcast(value)));
 }
 void Scope::set_attribute(const std::string& object, const std::string& name,
                           std::span<const std::string> texts) {
-  record::set_attribute(*file_, full(object), name, texts);
+  const auto same = of_root(file_->comm(), texts);
+  record::set_attribute(*file_, full(object), name, std::span<const std::string>(same));
 }
 
 std::optional<std::string> Scope::text_attribute(const std::string& object, const std::string& name) const {
@@ -168,11 +186,11 @@ std::optional<std::int64_t> Scope::integer_attribute(const std::string& object,
 }
 
 void Scope::write_text(const std::string& path, std::string_view text, const DataInfo& info) {
-  record::write_text(*file_, prefix_, full(path), std::span(&text, 1), true, info);
+  const std::string copy(text);
+  record::write_text(*file_, prefix_, full(path), std::span(&copy, 1), true, info);
 }
 void Scope::write_texts(const std::string& path, std::span<const std::string> texts, const DataInfo& info) {
-  const std::vector<std::string_view> views(texts.begin(), texts.end());
-  record::write_text(*file_, prefix_, full(path), views, false, info);
+  record::write_text(*file_, prefix_, full(path), texts, false, info);
 }
 
 std::optional<std::string> Scope::read_text(const std::string& path) const {
