@@ -1,0 +1,156 @@
+#include "nqf/record/result_file.hpp"
+
+#include <hdf5_hl.h>
+
+#include "nqf/parallel/errors.hpp"
+#include "record/agree.hpp"
+#include "record/dataset_io.hpp"
+#include "record/result_file_impl.hpp"
+#include "record/space.hpp"
+
+namespace nqf::record {
+
+std::string join(const std::string& prefix, const std::string& path) {
+  if (path.empty()) return prefix;
+  return path.front() == '/' ? prefix + path : prefix + "/" + path;
+}
+
+int growing_axis(hid_t dataset) {
+  const h5::Dataspace space(h5_check(H5Dget_space(dataset), "H5Dget_space"));
+  hsize_t limits[H5S_MAX_RANK];
+  const int n = H5Sget_simple_extent_dims(space.get(), nullptr, limits);
+  for (int d = 0; d < n; ++d)
+    if (limits[d] == H5S_UNLIMITED) return d;
+  return -1;
+}
+
+ResultFileImpl::ResultFileImpl(const parallel::Comm& comm, const std::string& path, bool create)
+    : comm_(comm.duplicate()), path_(path) {
+  h5::silence();
+  agree(comm_, path_, [&] {
+    const auto access = h5::parallel_access(comm_);
+    if (!create) {
+      file_.reset(h5_check(H5Fopen(path.c_str(), H5F_ACC_RDWR, access.get()), "H5Fopen"));
+      return;
+    }
+    file_.reset(h5_check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), "H5Fcreate"));
+  });
+  // A file that was never flushed has no signature: nothing could read it after a kill.
+  if (create) flush();
+}
+
+ResultFileImpl::~ResultFileImpl() {
+  try {
+    if (file_ && !failed_) close();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): close() is where errors are reported
+  }
+}
+
+void ResultFileImpl::reserve(std::int64_t bytes) {
+  parallel::on_root(comm_, [&] {
+    hsize_t size = 0;
+    h5_check(H5Fget_filesize(file_.get(), &size), "H5Fget_filesize");
+    const auto needed = static_cast<std::int64_t>(size) + bytes + metadata_allowance;
+    if (needed <= reserved_) return;
+    try {
+      reserve_space(path_, needed);
+    } catch (const RunError& error) {
+      throw RunError(path_ + ": " + error.what());
+    }
+    reserved_ = needed;
+  });
+}
+
+void ResultFileImpl::look(const std::function<void()>& work) {
+  if (failed_) throw RunError(path_ + ": not usable after an earlier error");
+  if (!file_) throw std::logic_error(path_ + ": used after it was closed");
+  try {
+    agree(comm_, path_, work);
+  } catch (...) {
+    failed_ = true;
+    throw;
+  }
+}
+
+void ResultFileImpl::run(std::int64_t bytes, const std::function<void()>& work) {
+  if (!failed_ && file_) reserve(bytes);
+  look(work);
+}
+
+void ResultFileImpl::describe(hid_t dataset, const std::string& own_path, const std::string& prefix,
+                              const DataInfo& info) {
+  h5::set_attribute(dataset, "units", std::string_view(info.units));
+  h5::set_attribute(dataset, "description", std::string_view(info.description));
+  for (std::size_t d = 0; d < info.axes.size(); ++d) {
+    const auto axis_path = join(prefix, info.axes[d]);
+    if (info.axes[d].empty() || axis_path == own_path) continue;
+    const h5::Dataset axis(h5_check(H5Dopen2(file_.get(), axis_path.c_str(), H5P_DEFAULT), "H5Dopen2"));
+    const auto name = axis_path.substr(axis_path.find_last_of('/') + 1);
+    if (h5_check(H5DSis_scale(axis.get()), "H5DSis_scale") == 0)
+      h5_check(H5DSset_scale(axis.get(), name.c_str()), "H5DSset_scale");
+    const auto dimension = static_cast<unsigned>(d);
+    if (h5_check(H5DSis_attached(dataset, axis.get(), dimension), "H5DSis_attached") == 0)
+      h5_check(H5DSattach_scale(dataset, axis.get(), dimension), "H5DSattach_scale");
+  }
+}
+
+Table& ResultFileImpl::table(const std::string& prefix, const std::string& path) {
+  auto& slot = tables_[join(prefix, path)];
+  if (!slot) slot = std::make_unique<Table>(*this, prefix, path);
+  return *slot;
+}
+
+void ResultFileImpl::write_pending(const std::string& path) {
+  for (auto& [name, table] : tables_)
+    if (path.empty() || (name + "/").starts_with(path + "/") || path.starts_with(name + "/"))
+      table->write_pending();
+}
+
+void ResultFileImpl::reload_tables() {
+  look([&] {
+    for (auto& [name, table] : tables_) table->reload_length();
+  });
+}
+
+void ResultFileImpl::flush() {
+  write_pending("");
+  run(0, [&] { h5_check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "H5Fflush"); });
+  // When the file grew, HDF5 has just cut it to its true size, and the reserve with it.
+  hsize_t size = 0;
+  (void)H5Fget_filesize(file_.get(), &size);
+  if (static_cast<std::int64_t>(size) != flushed_size_) reserved_ = 0;
+  flushed_size_ = static_cast<std::int64_t>(size);
+}
+
+void ResultFileImpl::close() {
+  flush();
+  tables_.clear();
+  look([&] { h5_check(H5Fclose(file_.release()), "H5Fclose"); });
+}
+
+ResultFile::ResultFile(std::unique_ptr<ResultFileImpl> impl) : impl_(std::move(impl)) {}
+ResultFile::ResultFile(ResultFile&&) noexcept = default;
+ResultFile& ResultFile::operator=(ResultFile&&) noexcept = default;
+ResultFile::~ResultFile() = default;
+
+ResultFile ResultFile::create(const parallel::Comm& comm, const std::string& path) {
+  return ResultFile(std::make_unique<ResultFileImpl>(comm, path, true));
+}
+ResultFile ResultFile::open(const parallel::Comm& comm, const std::string& path) {
+  return ResultFile(std::make_unique<ResultFileImpl>(comm, path, false));
+}
+
+Scope ResultFile::scope(const std::string& prefix) {
+  return Scope(impl_.get(), join("", prefix == "/" ? "" : prefix));
+}
+const std::string& ResultFile::path() const noexcept {
+  return impl_->path();
+}
+void ResultFile::flush() {
+  impl_->flush();
+}
+void ResultFile::close() {
+  impl_->close();
+}
+
+}  // namespace nqf::record

@@ -1,0 +1,64 @@
+#include "record/space.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "nqf/parallel/errors.hpp"
+
+namespace nqf::record {
+
+namespace {
+
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC)) {
+    if (fd_ < 0) throw RunError(fmt::format("cannot open: {}", system_reason(errno)));
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { ::close(fd_); }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+void check_free_space(int fd, std::int64_t size) {
+  struct stat status {};
+  struct statvfs system {};
+  if (::fstat(fd, &status) != 0 || ::fstatvfs(fd, &system) != 0) return;
+  const auto missing = size - static_cast<std::int64_t>(status.st_blocks) * 512;
+  const auto available =
+      static_cast<std::int64_t>(system.f_bavail) * static_cast<std::int64_t>(system.f_frsize);
+  if (missing > available)
+    throw RunError(fmt::format("{} ({} bytes needed, {} free)", system_reason(ENOSPC), missing, available));
+}
+
+}  // namespace
+
+std::string system_reason(int error) {
+  return std::generic_category().message(error);
+}
+
+void reserve_space(const std::string& path, std::int64_t size) {
+  const Descriptor file(path, O_RDWR);
+  int error = 0;
+  do error = ::fallocate(file.get(), 0, 0, size) == 0 ? 0 : errno;
+  while (error == EINTR);
+  if (error == 0) return;
+  if (error != EOPNOTSUPP && error != ENOSYS && error != EINVAL) throw RunError(system_reason(error));
+  check_free_space(file.get(), size);
+}
+
+void sync_to_disk(const std::string& path) {
+  const Descriptor file(path, O_RDONLY);
+  if (::fsync(file.get()) != 0) throw RunError(fmt::format("cannot flush to disk: {}", system_reason(errno)));
+}
+
+}  // namespace nqf::record
