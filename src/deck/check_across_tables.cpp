@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "deck/reading.hpp"
+
+namespace nqf::deck {
+
+namespace {
+
+bool has_length(const ArraySource& array) {
+  return std::holds_alternative<std::vector<double>>(array.value) ||
+         std::holds_alternative<FileArray>(array.value);
+}
+
+bool initial_has_length(const InitialOptions& initial) {
+  return has_length(initial.value) || has_length(initial.log_value) || has_length(initial.shape) ||
+         has_length(initial.minus_ratio);
+}
+
+void check_count(const Reading& reading) {
+  const Deck& deck = reading.deck;
+  bool known = initial_has_length(deck.initial);
+  std::int64_t count = 0;
+  std::string table;
+  switch (deck.system.kind) {
+    case SystemKind::modes:
+      table = "modes";
+      count = deck.modes.count;
+      known = known || !deck.modes.file.empty() || deck.modes.coupling.given() ||
+              deck.modes.features.given() || has_length(deck.modes.growth_rate) ||
+              has_length(deck.modes.saturation) || has_length(deck.modes.drop);
+      break;
+    case SystemKind::samples:
+      table = "samples";
+      count = deck.samples.count;
+      known = known || !deck.samples.file.empty() || has_length(deck.samples.target) ||
+              has_length(deck.samples.growth_rate);
+      break;
+    case SystemKind::single_sample:
+      table = "single_sample";
+      count = deck.single_sample.count;
+      known = known || has_length(deck.single_sample.eigenvalues);
+      break;
+    case SystemKind::diagonal_network:
+      return;
+  }
+  reading.reader(table).require_that(known || count > 0, "count",
+                                     "missing, but needed: every array is a power law or one number");
+}
+
+void check_initial(const Reading& reading) {
+  const Deck& deck = reading.deck;
+  const auto& initial = reading.reader("initial");
+  const bool signed_samples =
+      deck.system.kind == SystemKind::samples && deck.samples.kind == SampleKind::signed_pair;
+  const bool file_may_bring_it = (deck.system.kind == SystemKind::modes && !deck.modes.file.empty()) ||
+                                 (deck.system.kind == SystemKind::samples && !deck.samples.file.empty());
+  const bool any =
+      deck.initial.value.given() || deck.initial.log_value.given() || deck.initial.epsilon.given();
+  initial.require_that(any || file_may_bring_it, "", "give one of value, log_value or epsilon");
+  initial.require_that(!deck.initial.minus_ratio.given() || signed_samples, "minus_ratio",
+                       "belongs to system.kind = \"samples\" with samples.kind = \"signed\"");
+  initial.require_that(!deck.initial.relative_to_saturation || deck.system.kind != SystemKind::single_sample,
+                       "relative_to_saturation", "a single sample has no saturations");
+}
+
+void check_signed_rates(const Reading& reading) {
+  const Deck& deck = reading.deck;
+  if (deck.system.kind != SystemKind::samples || deck.samples.kind != SampleKind::signed_pair) return;
+  const auto fits = [&](double rate) {
+    reading.reader("samples").require_that(
+        rate >= 0.0, "growth_rate",
+        fmt::format("must not be negative where kind = \"signed\", got {}", rate));
+  };
+  const auto& rates = deck.samples.growth_rate.value;
+  if (const auto* number = std::get_if<double>(&rates)) fits(*number);
+  if (const auto* list = std::get_if<std::vector<double>>(&rates))
+    std::for_each(list->begin(), list->end(), fits);
+  if (const auto* law = std::get_if<PowerLaw>(&rates)) fits(law->coefficient);
+}
+
+void check_closed_form(const Reading& reading) {
+  const Deck& deck = reading.deck;
+  if (deck.solver.form != SolutionForm::closed) return;
+  const auto uncoupled = [&](bool holds, const std::string& what) {
+    reading.reader("solver").require_that(
+        holds, "form", fmt::format("\"closed\" needs uncoupled modes, but {} couples them", what));
+  };
+  uncoupled(deck.system.kind != SystemKind::diagonal_network, "a diagonal network");
+  uncoupled(!deck.modes.coupling.given(), "modes.coupling");
+  uncoupled(!deck.modes.features.given(), "modes.features");
+}
+
+void check_time_unit(const Reading& reading) {
+  const Deck& deck = reading.deck;
+  if (deck.time.unit != TimeUnit::log_epsilon) return;
+  reading.reader("time").require_that(deck.initial.epsilon.given(), "unit",
+                                      "\"log_epsilon\" counts in ln(1/epsilon) and needs initial.epsilon");
+  reading.reader("initial").require_that(
+      deck.initial.epsilon.log_value < 0.0, "epsilon",
+      fmt::format("must be below 1 where time.unit = \"log_epsilon\", got {}", deck.initial.epsilon.text));
+}
+
+}  // namespace
+
+void check_across_tables(const Reading& reading) {
+  check_count(reading);
+  check_initial(reading);
+  check_signed_rates(reading);
+  check_closed_form(reading);
+  check_time_unit(reading);
+}
+
+}  // namespace nqf::deck
