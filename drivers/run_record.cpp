@@ -1,0 +1,254 @@
+#include "run_record.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "deck_identity.hpp"
+#include "nqf/parallel/errors.hpp"
+
+namespace nqf::drivers {
+
+namespace {
+
+using record::ColumnType;
+constexpr std::size_t events_to_show = 40;
+constexpr std::int64_t path_in_file = 1000000;
+
+/// All of 0 … n−1 up to a limit, else about `limit` spread evenly in the logarithm.
+std::vector<std::int64_t> logarithmic_selection(std::int64_t n, std::int64_t limit) {
+  std::vector<std::int64_t> chosen;
+  if (n <= limit) {
+    chosen.resize(static_cast<std::size_t>(n));
+    std::iota(chosen.begin(), chosen.end(), std::int64_t{0});
+    return chosen;
+  }
+  for (std::int64_t i = 0; i < limit; ++i) {
+    const double rank = std::pow(static_cast<double>(n), static_cast<double>(i) / static_cast<double>(std::max<std::int64_t>(limit - 1, 1)));
+    const auto index = std::min(n - 1, static_cast<std::int64_t>(std::llround(rank)) - 1);
+    if (chosen.empty() || index > chosen.back()) chosen.push_back(index);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+RunRecord::RunRecord(const parallel::Comm& comm, record::ResultFile& file, record::CheckpointStore& checkpoints,
+                     const deck::Deck& deck, const structure::ModeSystem& system, const Prediction& prediction)
+    : comm_(comm),
+      file_(file),
+      scope_(file.scope(deck.case_name.empty() ? "" : "/case/" + deck.case_name)),
+      checkpoints_(checkpoints),
+      deck_(deck),
+      system_(system),
+      prediction_(prediction) {
+  select_modes();
+  define_tables();
+}
+
+void RunRecord::select_modes() {
+  selected_ = logarithmic_selection(system_.modes.global_size(), deck_.output.modes_limit);
+  for (const auto k : selected_)
+    if (system_.modes.owns(k)) own_selected_.push_back(k - system_.modes.begin());
+  snapshot_.resize(own_selected_.size());
+}
+
+void RunRecord::define_tables() {
+  series_ = &scope_.table("series");
+  const std::string by_time = "series/time";
+  series_->define_column("time", ColumnType::real, {"time", "time: output times"});
+  series_->define_column("loss", ColumnType::real,
+                         {"loss", system_.absolute_loss ? "loss: half the mean squared residual"
+                                                        : "excess loss: over its minimum", {by_time}});
+  series_->define_column("lit_modes", ColumnType::integer, {"1", "lit modes: above their thresholds", {by_time}});
+  series_->define_column("step_size", ColumnType::real, {"time", "step size: of the latest step", {by_time}});
+  series_->define_column("order", ColumnType::integer, {"1", "order: of the latest step; 0 for a closed form", {by_time}});
+  series_->define_column("steps", ColumnType::integer, {"1", "steps: accepted since the start", {by_time}});
+  series_->define_column("rhs_evaluations", ColumnType::integer, {"1", "rhs evaluations: since the start", {by_time}});
+  series_->define_column("newton_iterations", ColumnType::integer, {"1", "Newton iterations: since the start", {by_time}});
+  series_->define_column("linear_iterations", ColumnType::integer,
+                         {"1", "conjugate-gradient iterations: since the start", {by_time}});
+  series_->define_column("factorisations", ColumnType::integer, {"1", "dense factorisations: since the start", {by_time}});
+  series_->define_column("newton_size", ColumnType::integer, {"1", "modes in the latest Newton system", {by_time}});
+  scope_.set_attribute("series/loss", "loss_offset", system_.absolute_loss ? "absolute" : "excess");
+
+  ignitions_ = &scope_.table("ignitions");
+  ignitions_->define_column("mode", ColumnType::integer, {"1", "index of the " + system_.mode_name + ", from 0"});
+  ignitions_->define_column("time", ColumnType::real, {"time", "time: of the crossing, to the solver's tolerance"});
+  ignitions_->define_column("kind", ColumnType::integer, {"1", "kind: +1 lit, -1 extinct"});
+  ignitions_->define_column("predicted_time", ColumnType::real,
+                            {"time", "predicted time: exact for uncoupled modes, of the saddle path for coupled ones; NaN if it has no counterpart"});
+  ignitions_->define_column("half_value", ColumnType::real, {"1", "threshold that was crossed"});
+
+  modes_ = &scope_.table("modes");
+  modes_->define_column("time", ColumnType::real, {"time", "time: of the snapshots"});
+  modes_->define_matrix("log_value", static_cast<std::int64_t>(own_selected_.size()),
+                        {"1", "ln z: of the modes in index", {"modes/index", "modes/time"}});
+  scope_.write_array("modes/index", std::span<const std::int64_t>(selected_),
+                     {"1", "index: of the " + system_.mode_name + "s in log_value, from 0"});
+  if (system_.image_rows > 0) {
+    scope_.set_attribute("modes", "image_rows", system_.image_rows);
+    scope_.set_attribute("modes", "image_columns", system_.image_columns);
+    scope_.set_attribute("modes", "signed", system_.signed_features);
+  }
+}
+
+void RunRecord::write_theory(std::span<const double> times, std::span<const double> losses) {
+  const auto& modes = system_.modes;
+  if (deck_.output.theory_arrays) {
+    std::vector<double> saturation(modes.local_size()), drop(modes.local_size());
+    for (std::int64_t k = 0; k < modes.local_size(); ++k) {
+      const double zeta = std::max(system_.growth_rate[k], 0.0), c = system_.self_coupling[k];
+      saturation[k] = zeta > 0.0 ? zeta / c : 0.0;
+      drop[k] = zeta > 0.0 ? zeta * zeta / (8.0 * c) * (system_.loss_scale.empty() ? 1.0 : system_.loss_scale[k]) : 0.0;
+    }
+    const std::string alone = system_.kind == structure::ModeSystem::Kind::coupled ? " of the mode by itself" : "";
+    scope_.write_distributed("theory/growth_rate", system_.growth_rate, modes, {"1/time", "growth rate"});
+    scope_.write_distributed("theory/saturation", saturation, modes, {"1", "saturation" + alone});
+    scope_.write_distributed("theory/drop", drop, modes, {"loss", "drop of the loss" + alone});
+    scope_.write_distributed("theory/log_initial", system_.log_initial, modes, {"1", "ln z(0)"});
+  }
+  const auto path = drivers::first_events(comm_, system_, prediction_, std::min(deck_.output.path_events, path_in_file));
+  std::vector<double> tau, value;
+  std::vector<std::int64_t> mode, kind;
+  for (const auto& event : path) {
+    tau.push_back(event.time / prediction_.log_inverse_epsilon);
+    value.push_back(event.value);
+    mode.push_back(event.mode);
+    kind.push_back(event.kind);
+  }
+  scope_.write_array("theory/path/tau", std::span<const double>(tau), {"1", "tau: predicted time over ln(1/epsilon)"});
+  scope_.write_array("theory/path/mode", std::span<const std::int64_t>(mode), {"1", "index of the " + system_.mode_name});
+  scope_.write_array("theory/path/kind", std::span<const std::int64_t>(kind), {"1", "kind: +1 lit, -1 extinct"});
+  scope_.write_array("theory/path/value", std::span<const double>(value), {"1", "value at the saddle: where it lights, or the last before it goes dark"});
+  scope_.set_attribute("theory/path", "log_inverse_epsilon", prediction_.log_inverse_epsilon);
+  scope_.set_attribute("theory/path", "end", prediction_.path ? prediction_.path->message : std::string("every mode by itself"));
+  if (!losses.empty()) {
+    scope_.write_array("theory/time", times, {"time", "time: of the closed form"});
+    scope_.write_array("theory/loss", losses, {"loss", "loss in closed form", {"theory/time"}});
+  }
+  scope_.write_text("input/deck_case", deck_.resolved_text, {"", "this case's deck by itself: every default filled in"});
+}
+
+void RunRecord::output(const solver::OutputRow& row) {
+  series_->append({row.time, row.loss, row.lit_modes, row.work.step_size, row.work.order, row.work.steps,
+                   row.work.rhs_evaluations, row.work.newton_iterations, row.work.linear_iterations,
+                   row.work.factorisations, row.work.newton_size});
+  times_.push_back(row.time);
+  losses_.push_back(row.loss);
+  if (outputs_ % deck_.output.snapshot_every == 0) {
+    for (std::size_t i = 0; i < own_selected_.size(); ++i) snapshot_[i] = row.state[own_selected_[i]];
+    modes_->append({row.time}, {std::span<const double>(snapshot_)});
+  }
+  ++outputs_;
+}
+
+void RunRecord::events(std::span<const solver::Event> events) {
+  for (const auto& event : events) {
+    ignitions_->append({event.mode, event.time, event.kind, event.predicted_time, event.half_value});
+    if (shown_.size() < events_to_show) shown_.push_back(event);
+  }
+  n_events_ += static_cast<std::int64_t>(events.size());
+}
+
+void RunRecord::flush() { file_.flush(); }
+
+std::int64_t RunRecord::snapshots_among(std::int64_t outputs) const {
+  return (outputs + deck_.output.snapshot_every - 1) / deck_.output.snapshot_every;
+}
+
+void RunRecord::checkpoint(const solver::Progress& progress) {
+  flush();
+  record::CheckpointData data;
+  data.texts["case"] = deck_.case_name;
+  data.texts["identity"] = identity_of(deck_.resolved_text);
+  data.reals["time"] = progress.time;
+  data.reals["loss_at_start"] = progress.loss_at_start;
+  data.integers["outputs_written"] = progress.outputs_written;
+  data.integers["events_written"] = progress.events_written;
+  data.integers["modes"] = system_.modes.global_size();
+  const auto& work = progress.work;
+  data.reals["step_size"] = work.step_size;
+  data.integer_arrays["work"] = {work.order, work.steps, work.rhs_evaluations, work.newton_iterations,
+                                 work.linear_iterations, work.factorisations, work.error_test_failures, work.newton_size};
+  data.real_arrays["series_time"] = times_;
+  data.real_arrays["series_loss"] = losses_;
+  auto& shown = data.real_arrays["shown_events"];
+  for (const auto& event : shown_)
+    shown.insert(shown.end(), {event.time, static_cast<double>(event.mode), static_cast<double>(event.kind),
+                               event.predicted_time, event.half_value});
+  data.distributed_reals["state"] = {progress.state, system_.modes};
+  data.distributed_flags["lit"] = {progress.lit, system_.modes};
+  data.distributed_integers["ignitions"] = {progress.ignitions, system_.modes};
+  checkpoints_.save(data);
+}
+
+solver::Progress progress_of(const record::CheckpointData& data, std::int64_t n_modes) {
+  solver::Progress progress;
+  progress.time = data.real("time");
+  progress.loss_at_start = data.real("loss_at_start");
+  progress.outputs_written = data.integer("outputs_written");
+  progress.events_written = data.integer("events_written");
+  const auto& work = data.integer_array("work");
+  if (work.size() != 8) throw RunError("the checkpoint's work counters are not as this version writes them");
+  progress.work = {data.real("step_size"), work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7]};
+  progress.state = data.distributed_real("state", n_modes);
+  progress.lit = data.distributed_flag("lit", n_modes);
+  progress.ignitions = data.distributed_integer("ignitions", n_modes);
+  return progress;
+}
+
+void RunRecord::resume(const solver::Progress& progress, const record::CheckpointData& data) {
+  scope_.truncate("series", progress.outputs_written);
+  scope_.truncate("ignitions", progress.events_written);
+  scope_.truncate("modes", snapshots_among(progress.outputs_written));
+  outputs_ = progress.outputs_written;
+  n_events_ = progress.events_written;
+  times_ = data.real_array("series_time");
+  losses_ = data.real_array("series_loss");
+  const auto& shown = data.real_array("shown_events");
+  for (std::size_t i = 0; i + 5 <= shown.size(); i += 5)
+    shown_.push_back({shown[i], static_cast<std::int64_t>(shown[i + 1]), static_cast<int>(shown[i + 2]), shown[i + 3], shown[i + 4]});
+}
+
+theory::PowerLawFit RunRecord::write_fit(const deck::FitOptions& options) {
+  theory::FitOptions fit_options;
+  if (!options.window.empty()) fit_options.window = theory::TimeWindow{options.window[0], options.window[1]};
+  if (prediction_.n_ignitions > 0) {
+    fit_options.first_ignition = prediction_.first_ignition;
+    fit_options.last_ignition = prediction_.last_ignition;
+  }
+  std::vector<double> excess(losses_);
+  for (double& loss : excess) loss -= system_.loss_offset;
+  const auto fit = theory::fit_power_law(times_, excess, fit_options);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto put = [&](const std::string& name, double value, const std::string& units, const std::string& meaning) {
+    scope_.write_array("fit/" + name, std::span<const double>(&value, 1), {units, meaning});
+  };
+  put("exponent", fit.exponent, "1", "exponent of the fitted power law excess loss ~ t^exponent; NaN if refused");
+  put("standard_error", fit.standard_error, "1", "standard error of the exponent");
+  put("predicted", prediction_.exponent && prediction_.exponent->applies ? prediction_.exponent->value : nan, "1",
+      "exponent that theory predicts from the deck's power laws; NaN if it has none");
+  const double window[2] = {fit.window.begin, fit.window.end};
+  scope_.write_array("fit/window", std::span<const double>(window), {"time", "window of the fit"});
+  scope_.write_array("fit/local_slope", std::span<const double>(fit.local_slope),
+                     {"1", "local slope d ln(excess loss)/d ln t at the output times", {"series/time"}});
+  scope_.set_attribute("fit", "accepted", fit.accepted);
+  scope_.set_attribute("fit", "reason", fit.reason);
+  scope_.set_attribute("fit", "points", fit.n_points);
+  return fit;
+}
+
+void RunRecord::set_outcome(const solver::RunOutcome& outcome) {
+  scope_.set_attribute("", "complete", outcome.complete);
+  scope_.set_attribute("", "termination_reason",
+                       outcome.complete ? std::string("end time reached") : std::string("stopped by ") + describe(outcome.stopped_by));
+}
+
+void RunRecord::set_unfinished() {
+  scope_.set_attribute("", "complete", false);
+  scope_.set_attribute("", "termination_reason", "still running, or killed");
+}
+
+}  // namespace nqf::drivers
