@@ -11,6 +11,7 @@
 #include "record/agree.hpp"
 #include "record/checksum.hpp"
 #include "record/dataset_io.hpp"
+#include "record/seal.hpp"
 #include "record/space.hpp"
 
 namespace nqf::record {
@@ -96,7 +97,10 @@ h5::File create_file(const parallel::Comm& comm, const std::string& path) {
   const auto access = h5::parallel_access(comm);
   // From version 1.8 on, object headers and the superblock carry checksums of their own.
   h5_check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18), "H5Pset_libver_bounds");
-  return h5::File(h5_check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), "H5Fcreate"));
+  const h5::PropertyList creation(h5_check(H5Pcreate(H5P_FILE_CREATE), "H5Pcreate"));
+  h5_check(H5Pset_userblock(creation.get(), static_cast<hsize_t>(seal_size)), "H5Pset_userblock");
+  return h5::File(
+      h5_check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate"));
 }
 
 h5::Group create_group(hid_t file, const char* name) {
@@ -220,6 +224,9 @@ BlockChecksum read_elements(hid_t dataset, std::int64_t first_row, std::int64_t 
   return sum;
 }
 
+/// With Keep::nothing distributed parts are only compared.
+enum class Keep { nothing, everything };
+
 struct Entry {
   std::string name;
   h5::Dataset dataset;
@@ -326,37 +333,7 @@ void check_manifest(const CheckpointData& data, const std::vector<Entry>& arrays
   if (manifest.sum() != expected) throw RunError("an entry is missing or changed (manifest differs)");
 }
 
-}  // namespace
-
-void write_checkpoint(const parallel::Comm& comm, const std::string& path, const CheckpointData& data) {
-  h5::silence();
-  parallel::collectively(comm, [&] { check_entries(comm, data); });
-  const auto sums = checksums_of(comm, data);
-  std::string created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  comm.broadcast(created);
-  h5::File file;
-  agree(comm, path, [&] { file = create_file(comm, path); });
-  parallel::on_root(comm, [&] {
-    try {
-      reserve_space(path, total_bytes(data));
-    } catch (const RunError& error) {
-      throw RunError(path + ": " + error.what());
-    }
-  });
-  agree(comm, path, [&] {
-    h5::set_attribute(file.get(), "format", std::string_view(format_name));
-    h5::set_attribute(file.get(), "format_version", checkpoint_format_version);
-    h5::set_attribute(file.get(), "ranks", std::int64_t{comm.size()});
-    h5::set_attribute(file.get(), "created", std::string_view(created));
-    write_content(comm, file.get(), data, sums);
-    h5::set_attribute(file.get(), "manifest", sums.manifest);
-    // A flush, unlike a close, makes MPI-IO flush every rank's own cache to disk.
-    h5_check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "H5Fflush");
-    h5_check(H5Fclose(file.release()), "H5Fclose");
-  });
-}
-
-CheckpointData read_checkpoint(const parallel::Comm& comm, const std::string& path, Keep keep) {
+CheckpointData read_content(const parallel::Comm& comm, const std::string& path, Keep keep) {
   h5::silence();
   CheckpointData data;
   std::int64_t manifest = 0;
@@ -387,6 +364,46 @@ CheckpointData read_checkpoint(const parallel::Comm& comm, const std::string& pa
       if (whole[i] != distributed[i].sums) damaged(distributed[i].name);
   });
   return data;
+}
+
+}  // namespace
+
+void write_checkpoint(const parallel::Comm& comm, const std::string& path, const CheckpointData& data) {
+  h5::silence();
+  parallel::collectively(comm, [&] { check_entries(comm, data); });
+  const auto sums = checksums_of(comm, data);
+  std::string created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  comm.broadcast(created);
+  h5::File file;
+  agree(comm, path, [&] { file = create_file(comm, path); });
+  parallel::on_root(comm, [&] {
+    try {
+      reserve_space(path, total_bytes(data));
+    } catch (const RunError& error) {
+      throw RunError(path + ": " + error.what());
+    }
+  });
+  agree(comm, path, [&] {
+    h5::set_attribute(file.get(), "format", std::string_view(format_name));
+    h5::set_attribute(file.get(), "format_version", checkpoint_format_version);
+    h5::set_attribute(file.get(), "ranks", std::int64_t{comm.size()});
+    h5::set_attribute(file.get(), "created", std::string_view(created));
+    write_content(comm, file.get(), data, sums);
+    h5::set_attribute(file.get(), "manifest", sums.manifest);
+    // A flush, unlike a close, makes MPI-IO flush every rank's own cache to disk.
+    h5_check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "H5Fflush");
+    h5_check(H5Fclose(file.release()), "H5Fclose");
+  });
+}
+
+void check_and_seal(const parallel::Comm& comm, const std::string& path) {
+  (void)read_content(comm, path, Keep::nothing);
+  seal(comm, path);
+}
+
+CheckpointData read_checkpoint(const parallel::Comm& comm, const std::string& path) {
+  check_seal(comm, path);
+  return read_content(comm, path, Keep::everything);
 }
 
 }  // namespace nqf::record

@@ -29,8 +29,8 @@ Dataset create_fixed(hid_t place, const std::string& path, hid_t type, std::span
 void write_rows(hid_t dataset, hid_t type, std::size_t element_size, const void* local,
                 const parallel::Partition& partition, std::int64_t row_length,
                 std::int64_t max_bytes = max_bytes_per_write);
-/// Strings as a data set, scalar or a vector. All ranks write the same: MPI-IO does not offer more for
-/// strings.
+/// Strings as a data set, scalar or a vector. MPI-IO refuses to write strings of variable length, but copies
+/// them: every rank writes the same texts to a file in memory and they are copied from there.
 Dataset write_texts(hid_t place, const std::string& path, std::span<const std::string> texts, bool scalar);
 std::string read_text(hid_t dataset);
 
