@@ -179,13 +179,6 @@ void write_content(const parallel::Comm& comm, hid_t file, const CheckpointData&
 
 // ---- reading ----
 
-h5::File open_serial(const std::string& path) {
-  const h5::PropertyList access(h5_check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
-  h5_check(H5Pset_file_locking(access.get(), 0, 1),
-           "H5Pset_file_locking");  // the run holds the directory's lock
-  return h5::File(h5_check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), "H5Fopen"));
-}
-
 template <class T, class Read>
 std::map<std::string, T> read_scalars(hid_t file, const char* name, Read&& read) {
   const h5::Group group(h5_check(H5Gopen2(file, name, H5P_DEFAULT), "H5Gopen2"));
@@ -340,7 +333,7 @@ CheckpointData read_content(const parallel::Comm& comm, const std::string& path,
   std::vector<Entry> arrays, distributed;
   std::vector<BlockChecksum> sums;
   agree(comm, path, [&] {
-    const auto file = open_serial(path);
+    const auto file = h5::open_serial(path);
     if (!h5::has_attribute(file.get(), "format") || h5::text_attribute(file.get(), "format") != format_name)
       throw RunError("not a checkpoint of nqf");
     if (const auto version = h5::integer_attribute(file.get(), "format_version");
@@ -404,6 +397,11 @@ void check_and_seal(const parallel::Comm& comm, const std::string& path) {
 CheckpointData read_checkpoint(const parallel::Comm& comm, const std::string& path) {
   check_seal(comm, path);
   return read_content(comm, path, Keep::everything);
+}
+
+CheckpointData check_checkpoint(const parallel::Comm& comm, const std::string& path) {
+  check_seal(comm, path);
+  return read_content(comm, path, Keep::nothing);
 }
 
 }  // namespace nqf::record

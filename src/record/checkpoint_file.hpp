@@ -29,5 +29,7 @@ void check_and_seal(const parallel::Comm& comm, const std::string& path);
 /// file of its own: no collective HDF5, so a damaged file cannot leave ranks waiting. Collective.
 /// @throws RunError "path: reason" on every rank if anything is missing or changed
 CheckpointData read_checkpoint(const parallel::Comm& comm, const std::string& path);
+/// The same checks, but the distributed parts are not kept.
+CheckpointData check_checkpoint(const parallel::Comm& comm, const std::string& path);
 
 }  // namespace nqf::record

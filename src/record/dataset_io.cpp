@@ -42,6 +42,12 @@ PropertyList parallel_access(const parallel::Comm& comm) {
   return list;
 }
 
+File open_serial(const std::string& path) {
+  const PropertyList access(h5_check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
+  h5_check(H5Pset_file_locking(access.get(), 0, 1), "H5Pset_file_locking");
+  return File(h5_check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), "H5Fopen"));
+}
+
 PropertyList transfer(H5FD_mpio_xfer_t mode) {
   PropertyList list(h5_check(H5Pcreate(H5P_DATASET_XFER), "H5Pcreate"));
   h5_check(H5Pset_dxpl_mpio(list.get(), mode), "H5Pset_dxpl_mpio");
@@ -186,12 +192,21 @@ H5T_class_t attribute_class(hid_t object, const std::string& name) {
   return H5Tget_class(type.get());
 }
 
-std::string text_attribute(hid_t object, const std::string& name) {
+std::vector<std::string> texts_attribute(hid_t object, const std::string& name) {
   const auto attribute = open_attribute(object, name);
   const auto type = string_type();
-  char* raw = nullptr;
-  h5_check(H5Aread(attribute.get(), type.get(), &raw), "H5Aread");
-  return take(raw);
+  const Dataspace space(h5_check(H5Aget_space(attribute.get()), "H5Aget_space"));
+  std::vector<char*> raw(static_cast<std::size_t>(
+      h5_check(H5Sget_simple_extent_npoints(space.get()), "H5Sget_simple_extent_npoints")));
+  std::vector<std::string> texts;
+  if (!raw.empty()) h5_check(H5Aread(attribute.get(), type.get(), raw.data()), "H5Aread");
+  for (char* text : raw) texts.push_back(take(text));
+  return texts;
+}
+
+std::string text_attribute(hid_t object, const std::string& name) {
+  const auto texts = texts_attribute(object, name);
+  return texts.empty() ? std::string() : texts.front();
 }
 
 double real_attribute(hid_t object, const std::string& name) {

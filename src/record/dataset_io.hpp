@@ -18,6 +18,8 @@ namespace nqf::record::h5 {
 inline constexpr std::int64_t max_bytes_per_write = std::int64_t{1} << 30;
 
 PropertyList parallel_access(const parallel::Comm& comm);
+/// Opens for reading without MPI and without a lock: the file may be one that a run is writing.
+File open_serial(const std::string& path);
 PropertyList transfer(H5FD_mpio_xfer_t mode);
 PropertyList creating_groups();
 std::vector<hsize_t> shape_of(hid_t dataset);
@@ -46,6 +48,7 @@ H5T_class_t attribute_class(hid_t object, const std::string& name);
 std::string text_attribute(hid_t object, const std::string& name);
 double real_attribute(hid_t object, const std::string& name);
 std::int64_t integer_attribute(hid_t object, const std::string& name);
+std::vector<std::string> texts_attribute(hid_t object, const std::string& name);
 std::vector<std::int64_t> integers_attribute(hid_t object, const std::string& name);
 
 /// True if every link of the path exists (H5Lexists fails on a missing group in the middle).

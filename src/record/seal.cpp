@@ -54,7 +54,7 @@ std::string seal_of(const parallel::Comm& comm, const std::string& path, std::in
   const auto blocks = sum.combine(comm);
   const auto whole =
       checksum({reinterpret_cast<const char*>(blocks.data()), blocks.size() * sizeof(blocks[0])});
-  return fmt::format("nqf checkpoint\nbytes {}\ncrc32 of blocks {:08x}\n", length, whole);
+  return fmt::format("{}bytes {}\ncrc32 of blocks {:08x}\n", seal_start, length, whole);
 }
 
 std::int64_t agreed_length(const parallel::Comm& comm, const std::string& path) {
@@ -97,7 +97,7 @@ void check_seal(const parallel::Comm& comm, const std::string& path) {
       std::array<char, static_cast<std::size_t>(seal_size)> block{};
       read_exactly(Descriptor(path, O_RDONLY), block.data(), seal_size, 0);
       const std::string_view text(block.data(), block.size());
-      if (!text.starts_with("nqf checkpoint\n")) throw RunError("not a checkpoint of nqf");
+      if (!text.starts_with(seal_start)) throw RunError("not a checkpoint of nqf");
       if (!text.starts_with(expected))
         throw RunError("damaged (its length or checksum is not the one it was sealed with)");
     });

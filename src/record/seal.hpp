@@ -9,6 +9,7 @@ namespace nqf::record {
 
 /// Bytes at the start of a sealed file that are kept for the seal (an HDF5 user block).
 inline constexpr std::int64_t seal_size = 512;
+inline constexpr const char* seal_start = "nqf checkpoint\n";
 
 /// Writes the seal: the file's length and a CRC-32 over all that follows the block, read by all ranks, a
 /// slice each. Collective. @throws RunError "path: reason"

@@ -102,6 +102,7 @@ TEST(ResultFile, AttributesAndTextsComeBackAsVariableLengthUtf8) {
   auto file = ResultFile::open(world(), path);
   EXPECT_EQ(file.root().read_text("input/deck"), deck);
   EXPECT_EQ(file.root().read_text("input/other"), std::nullopt);
+  EXPECT_EQ(file.root().texts_attribute("series", "names"), (std::vector<std::string>{"a", "", "γ"}));
   EXPECT_EQ(file.root().text_attribute("", "created"), "0");
   EXPECT_EQ(file.root().real_attribute("series", "offset"), 0.5);
   EXPECT_EQ(file.root().text_attribute("input/deck", "description"), "the deck as given");
