@@ -94,7 +94,7 @@ CheckpointStore::CheckpointStore(const parallel::Comm& comm, const std::string& 
 void CheckpointStore::save(const CheckpointData& data) {
   try {
     write_checkpoint(comm_, part_path(), data);
-    (void)read_checkpoint(comm_, part_path(), Keep::nothing);
+    check_and_seal(comm_, part_path());
     parallel::on_root(comm_, [&] {
       sync_to_disk(part_path());
       if (is_there(newest_path())) rename_file(newest_path(), previous_path());
@@ -114,7 +114,7 @@ std::optional<LoadedCheckpoint> CheckpointStore::load() {
   for (const auto& path : {newest_path(), previous_path()}) {
     if (!comm_.broadcast(comm_.is_root() && is_there(path))) continue;
     try {
-      auto data = read_checkpoint(comm_, path, Keep::everything);
+      auto data = read_checkpoint(comm_, path);
       return LoadedCheckpoint{std::move(data), path, std::move(bad)};
     } catch (const RunError& error) {
       bad.emplace_back(error.what());

@@ -11,6 +11,7 @@
 #include "record/agree.hpp"
 #include "record/checksum.hpp"
 #include "record/dataset_io.hpp"
+#include "record/seal.hpp"
 #include "record/space.hpp"
 
 namespace nqf::record {
@@ -96,7 +97,10 @@ h5::File create_file(const parallel::Comm& comm, const std::string& path) {
   const auto access = h5::parallel_access(comm);
   // From version 1.8 on, object headers and the superblock carry checksums of their own.
   h5_check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18), "H5Pset_libver_bounds");
-  return h5::File(h5_check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), "H5Fcreate"));
+  const h5::PropertyList creation(h5_check(H5Pcreate(H5P_FILE_CREATE), "H5Pcreate"));
+  h5_check(H5Pset_userblock(creation.get(), static_cast<hsize_t>(seal_size)), "H5Pset_userblock");
+  return h5::File(
+      h5_check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate"));
 }
 
 h5::Group create_group(hid_t file, const char* name) {
@@ -175,13 +179,6 @@ void write_content(const parallel::Comm& comm, hid_t file, const CheckpointData&
 
 // ---- reading ----
 
-h5::File open_serial(const std::string& path) {
-  const h5::PropertyList access(h5_check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
-  h5_check(H5Pset_file_locking(access.get(), 0, 1),
-           "H5Pset_file_locking");  // the run holds the directory's lock
-  return h5::File(h5_check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), "H5Fopen"));
-}
-
 template <class T, class Read>
 std::map<std::string, T> read_scalars(hid_t file, const char* name, Read&& read) {
   const h5::Group group(h5_check(H5Gopen2(file, name, H5P_DEFAULT), "H5Gopen2"));
@@ -219,6 +216,9 @@ BlockChecksum read_elements(hid_t dataset, std::int64_t first_row, std::int64_t 
   }
   return sum;
 }
+
+/// With Keep::nothing distributed parts are only compared.
+enum class Keep { nothing, everything };
 
 struct Entry {
   std::string name;
@@ -326,6 +326,39 @@ void check_manifest(const CheckpointData& data, const std::vector<Entry>& arrays
   if (manifest.sum() != expected) throw RunError("an entry is missing or changed (manifest differs)");
 }
 
+CheckpointData read_content(const parallel::Comm& comm, const std::string& path, Keep keep) {
+  h5::silence();
+  CheckpointData data;
+  std::int64_t manifest = 0;
+  std::vector<Entry> arrays, distributed;
+  std::vector<BlockChecksum> sums;
+  agree(comm, path, [&] {
+    const auto file = h5::open_serial(path);
+    if (!h5::has_attribute(file.get(), "format") || h5::text_attribute(file.get(), "format") != format_name)
+      throw RunError("not a checkpoint of nqf");
+    if (const auto version = h5::integer_attribute(file.get(), "format_version");
+        version != checkpoint_format_version)
+      throw RunError(
+          fmt::format("checkpoint format {}, but this nqf reads {}", version, checkpoint_format_version));
+    manifest = h5::integer_attribute(file.get(), "manifest");
+    data.integers = read_scalars<std::int64_t>(file.get(), "integers", h5::integer_attribute);
+    data.reals = read_scalars<double>(file.get(), "reals", h5::real_attribute);
+    data.texts = read_scalars<std::string>(file.get(), "texts", h5::text_attribute);
+    arrays = open_entries(file.get(), "arrays", 1);
+    distributed = open_entries(file.get(), "distributed", 2);
+    for (const auto& entry : arrays) read_array(entry, data);
+    for (const auto& entry : distributed) sums.push_back(read_part(comm, entry, data, keep));
+    check_manifest(data, arrays, distributed, manifest);
+  });
+  std::vector<Sums> whole;
+  for (const auto& sum : sums) whole.push_back(sum.combine(comm));
+  agree(comm, path, [&] {
+    for (std::size_t i = 0; i < distributed.size(); ++i)
+      if (whole[i] != distributed[i].sums) damaged(distributed[i].name);
+  });
+  return data;
+}
+
 }  // namespace
 
 void write_checkpoint(const parallel::Comm& comm, const std::string& path, const CheckpointData& data) {
@@ -356,37 +389,19 @@ void write_checkpoint(const parallel::Comm& comm, const std::string& path, const
   });
 }
 
-CheckpointData read_checkpoint(const parallel::Comm& comm, const std::string& path, Keep keep) {
-  h5::silence();
-  CheckpointData data;
-  std::int64_t manifest = 0;
-  std::vector<Entry> arrays, distributed;
-  std::vector<BlockChecksum> sums;
-  agree(comm, path, [&] {
-    const auto file = open_serial(path);
-    if (!h5::has_attribute(file.get(), "format") || h5::text_attribute(file.get(), "format") != format_name)
-      throw RunError("not a checkpoint of nqf");
-    if (const auto version = h5::integer_attribute(file.get(), "format_version");
-        version != checkpoint_format_version)
-      throw RunError(
-          fmt::format("checkpoint format {}, but this nqf reads {}", version, checkpoint_format_version));
-    manifest = h5::integer_attribute(file.get(), "manifest");
-    data.integers = read_scalars<std::int64_t>(file.get(), "integers", h5::integer_attribute);
-    data.reals = read_scalars<double>(file.get(), "reals", h5::real_attribute);
-    data.texts = read_scalars<std::string>(file.get(), "texts", h5::text_attribute);
-    arrays = open_entries(file.get(), "arrays", 1);
-    distributed = open_entries(file.get(), "distributed", 2);
-    for (const auto& entry : arrays) read_array(entry, data);
-    for (const auto& entry : distributed) sums.push_back(read_part(comm, entry, data, keep));
-    check_manifest(data, arrays, distributed, manifest);
-  });
-  std::vector<Sums> whole;
-  for (const auto& sum : sums) whole.push_back(sum.combine(comm));
-  agree(comm, path, [&] {
-    for (std::size_t i = 0; i < distributed.size(); ++i)
-      if (whole[i] != distributed[i].sums) damaged(distributed[i].name);
-  });
-  return data;
+void check_and_seal(const parallel::Comm& comm, const std::string& path) {
+  (void)read_content(comm, path, Keep::nothing);
+  seal(comm, path);
+}
+
+CheckpointData read_checkpoint(const parallel::Comm& comm, const std::string& path) {
+  check_seal(comm, path);
+  return read_content(comm, path, Keep::everything);
+}
+
+CheckpointData check_checkpoint(const parallel::Comm& comm, const std::string& path) {
+  check_seal(comm, path);
+  return read_content(comm, path, Keep::nothing);
 }
 
 }  // namespace nqf::record

@@ -18,6 +18,8 @@ namespace nqf::record::h5 {
 inline constexpr std::int64_t max_bytes_per_write = std::int64_t{1} << 30;
 
 PropertyList parallel_access(const parallel::Comm& comm);
+/// Opens for reading without MPI and without a lock: the file may be one that a run is writing.
+File open_serial(const std::string& path);
 PropertyList transfer(H5FD_mpio_xfer_t mode);
 PropertyList creating_groups();
 std::vector<hsize_t> shape_of(hid_t dataset);
@@ -29,8 +31,8 @@ Dataset create_fixed(hid_t place, const std::string& path, hid_t type, std::span
 void write_rows(hid_t dataset, hid_t type, std::size_t element_size, const void* local,
                 const parallel::Partition& partition, std::int64_t row_length,
                 std::int64_t max_bytes = max_bytes_per_write);
-/// Strings as a data set, scalar or a vector. All ranks write the same: MPI-IO does not offer more for
-/// strings.
+/// Strings as a data set, scalar or a vector. MPI-IO refuses to write strings of variable length, but copies
+/// them: every rank writes the same texts to a file in memory and they are copied from there.
 Dataset write_texts(hid_t place, const std::string& path, std::span<const std::string> texts, bool scalar);
 std::string read_text(hid_t dataset);
 
@@ -46,6 +48,7 @@ H5T_class_t attribute_class(hid_t object, const std::string& name);
 std::string text_attribute(hid_t object, const std::string& name);
 double real_attribute(hid_t object, const std::string& name);
 std::int64_t integer_attribute(hid_t object, const std::string& name);
+std::vector<std::string> texts_attribute(hid_t object, const std::string& name);
 std::vector<std::int64_t> integers_attribute(hid_t object, const std::string& name);
 
 /// True if every link of the path exists (H5Lexists fails on a missing group in the middle).

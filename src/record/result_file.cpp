@@ -2,6 +2,8 @@
 
 #include <hdf5_hl.h>
 
+#include <filesystem>
+
 #include "nqf/parallel/errors.hpp"
 #include "record/agree.hpp"
 #include "record/dataset_io.hpp"
@@ -35,6 +37,7 @@ ResultFileImpl::ResultFileImpl(const parallel::Comm& comm, const std::string& pa
     }
     file_.reset(h5_check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), "H5Fcreate"));
   });
+  note_size();
   // A file that was never flushed has no signature: nothing could read it after a kill.
   if (create) flush();
 }
@@ -48,17 +51,27 @@ ResultFileImpl::~ResultFileImpl() {
 
 void ResultFileImpl::reserve(std::int64_t bytes) {
   parallel::on_root(comm_, [&] {
-    hsize_t size = 0;
-    h5_check(H5Fget_filesize(file_.get(), &size), "H5Fget_filesize");
-    const auto needed = static_cast<std::int64_t>(size) + bytes + metadata_allowance;
-    if (needed <= reserved_) return;
+    promised_ += bytes + metadata_allowance;
+    if (flushed_size_ + promised_ <= reserved_) return;
+    const auto size = flushed_size_ + promised_ + reserve_ahead;
     try {
-      reserve_space(path_, needed);
+      reserve_space(path_, size);
     } catch (const RunError& error) {
       throw RunError(path_ + ": " + error.what());
     }
-    reserved_ = needed;
+    reserved_ = size;
   });
+}
+
+void ResultFileImpl::note_size() {
+  if (!comm_.is_root()) return;
+  // HDF5 cuts the file to its true size when it flushes, if that size has changed since.
+  std::error_code error;
+  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path_, error));
+  if (error) return;
+  promised_ = 0;
+  if (size == reserved_) return;
+  flushed_size_ = reserved_ = size;
 }
 
 void ResultFileImpl::look(const std::function<void()>& work) {
@@ -115,11 +128,7 @@ void ResultFileImpl::reload_tables() {
 void ResultFileImpl::flush() {
   write_pending("");
   run(0, [&] { h5_check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "H5Fflush"); });
-  // When the file grew, HDF5 has just cut it to its true size, and the reserve with it.
-  hsize_t size = 0;
-  (void)H5Fget_filesize(file_.get(), &size);
-  if (static_cast<std::int64_t>(size) != flushed_size_) reserved_ = 0;
-  flushed_size_ = static_cast<std::int64_t>(size);
+  note_size();
 }
 
 void ResultFileImpl::close() {

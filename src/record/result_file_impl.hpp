@@ -41,18 +41,22 @@ class ResultFileImpl {
 
  private:
   void reserve(std::int64_t bytes);
+  void note_size();
   parallel::Comm comm_;
   std::string path_;
   h5::File file_;
   std::map<std::string, std::unique_ptr<Table>>
       tables_;  // by full path; they hold data sets, so they close first
-  std::int64_t reserved_ = 0;
-  std::int64_t flushed_size_ = 0;
+  // Of the file, known to the root alone: its size at the last flush, what may have been added since, and how
+  // far space is reserved.
+  std::int64_t flushed_size_ = 0, promised_ = 0, reserved_ = 0;
   bool failed_ = false;
 };
 
 /// Bytes that the metadata of one operation may take.
-inline constexpr std::int64_t metadata_allowance = std::int64_t{1} << 18;
+inline constexpr std::int64_t metadata_allowance = std::int64_t{1} << 15;
+/// Space reserved beyond what is needed, so that small writes seldom ask.
+inline constexpr std::int64_t reserve_ahead = std::int64_t{1} << 19;
 
 /// "/case/a" + "series/time" → "/case/a/series/time".
 std::string join(const std::string& prefix, const std::string& path);

@@ -91,7 +91,8 @@ void RunDirectory::Unlock::operator()(Lock* lock) const noexcept {
   delete lock;
 }
 
-RunDirectory::RunDirectory(const parallel::Comm& comm, const std::string& path) : comm_(comm.duplicate()), path_(path) {
+RunDirectory::RunDirectory(const parallel::Comm& comm, const std::string& path)
+    : comm_(comm.duplicate()), path_(path) {
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
   parallel::on_root(comm, [&] {
     make_directory(path_);

@@ -177,6 +177,10 @@ void Scope::set_attribute(const std::string& object, const std::string& name,
 std::optional<std::string> Scope::text_attribute(const std::string& object, const std::string& name) const {
   return attribute<std::string>(*file_, full(object), name, H5T_STRING, h5::text_attribute);
 }
+std::optional<std::vector<std::string>> Scope::texts_attribute(const std::string& object,
+                                                               const std::string& name) const {
+  return attribute<std::vector<std::string>>(*file_, full(object), name, H5T_STRING, h5::texts_attribute);
+}
 std::optional<double> Scope::real_attribute(const std::string& object, const std::string& name) const {
   return attribute<double>(*file_, full(object), name, H5T_FLOAT, h5::real_attribute);
 }

@@ -10,24 +10,11 @@
 #include <system_error>
 
 #include "nqf/parallel/errors.hpp"
+#include "record/descriptor.hpp"
 
 namespace nqf::record {
 
 namespace {
-
-class Descriptor {
- public:
-  Descriptor(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC)) {
-    if (fd_ < 0) throw RunError(fmt::format("cannot open: {}", system_reason(errno)));
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { ::close(fd_); }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 void check_free_space(int fd, std::int64_t size) {
   struct stat status {};
@@ -41,6 +28,13 @@ void check_free_space(int fd, std::int64_t size) {
 }
 
 }  // namespace
+
+Descriptor::Descriptor(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC)) {
+  if (fd_ < 0) throw RunError(fmt::format("cannot open: {}", system_reason(errno)));
+}
+Descriptor::~Descriptor() {
+  ::close(fd_);
+}
 
 std::string system_reason(int error) {
   return std::generic_category().message(error);

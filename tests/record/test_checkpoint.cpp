@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <cmath>
 #include <csignal>
 #include <fstream>
+#include <functional>
 #include <limits>
 
 #include "nqf/parallel/errors.hpp"
 #include "record/checksum.hpp"
+#include "record/seal.hpp"
 #include "scratch.hpp"
 
 using namespace nqf;
@@ -171,25 +174,17 @@ TEST(Checkpoint, ABadNewestOneIsNamedAndThePreviousUsed) {
   }
 }
 
-TEST(Checkpoint, AFlippedBitIsFoundOrHarmless) {
+TEST(Checkpoint, AFlippedBitIsFoundWhereverItIs) {
   const Scratch scratch;
   CheckpointStore store(world(), scratch.path());
   save_steps(store, 9, 1);
-  const auto size =
-      static_cast<std::uintmax_t>(world().max(static_cast<std::int64_t>(fs::file_size(store.newest_path()))));
-  std::int64_t found = 0;
-  for (std::uintmax_t position = 0; position < size; position += 61) {
-    damage(store.newest_path(), [&](const std::string& path) { flip(path, position); });
-    try {
-      const auto loaded = store.load();
-      ASSERT_TRUE(loaded);
-      expect_equal(world(), loaded->data, 9, 1);
-    } catch (const RunError&) {
-      ++found;
-    }
-    damage(store.newest_path(), [&](const std::string& path) { flip(path, position); });
+  const auto size = static_cast<std::int64_t>(fs::file_size(store.newest_path()));
+  for (std::int64_t position = seal_size; position < size; position += 131) {
+    const auto flip_one = [&](const std::string& path) { flip(path, static_cast<std::uintmax_t>(position)); };
+    damage(store.newest_path(), flip_one);
+    EXPECT_THROW((void)store.load(), RunError) << position;
+    damage(store.newest_path(), flip_one);
   }
-  EXPECT_GT(found, 0);
   EXPECT_TRUE(store.load());
 }
 

@@ -31,6 +31,8 @@ class Scope {
 
   /// Nothing if the object or the attribute is missing or of another type.
   std::optional<std::string> text_attribute(const std::string& object, const std::string& name) const;
+  std::optional<std::vector<std::string>> texts_attribute(const std::string& object,
+                                                          const std::string& name) const;
   std::optional<double> real_attribute(const std::string& object, const std::string& name) const;
   std::optional<std::int64_t> integer_attribute(const std::string& object, const std::string& name) const;
 
