@@ -8,6 +8,7 @@
 #include "data/checks.hpp"
 #include "data/refuse.hpp"
 #include "nqf/data/hdf5_reader.hpp"
+#include "nqf/data/shape.hpp"
 
 namespace nqf::data {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "data/files.hpp"
-#include "nqf/data/hdf5_reader.hpp"
+#include "nqf/data/shape.hpp"
 #include "nqf/parallel/errors.hpp"
 
 namespace nqf::data {

@@ -3,22 +3,13 @@
 #include <fmt/format.h>
 
 #include "data/hdf5_file.hpp"
+#include "nqf/data/shape.hpp"
 #include "nqf/parallel/errors.hpp"
 
 namespace nqf::data {
 
 using parallel::collectively;
 using parallel::Comm;
-
-std::int64_t row_size(const std::vector<std::int64_t>& shape) {
-  std::int64_t size = 1;
-  for (std::size_t d = 1; d < shape.size(); ++d) size *= shape[d];
-  return size;
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  return shape.empty() ? std::string("scalar") : fmt::format("{}", fmt::join(shape, " × "));
-}
 
 bool has_dataset(const Comm& comm, const std::string& file, const std::string& dataset) {
   bool found = false;

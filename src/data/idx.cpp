@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "data/idx_stream.hpp"
-#include "nqf/data/hdf5_reader.hpp"
+#include "nqf/data/shape.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "nqf/parallel/narrow.hpp"
 

@@ -2,9 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "data/checks.hpp"
 #include "data/refuse.hpp"
 #include "nqf/data/hdf5_reader.hpp"
+#include "nqf/data/redistribute.hpp"
+#include "nqf/data/shape.hpp"
 
 namespace nqf::data {
 
@@ -53,6 +58,28 @@ std::vector<double> load_matrix(const Comm& comm, const MatrixSource& source, co
     check_rows(source, rows.begin(), n_columns, values);
   });
   return values;
+}
+
+void check_symmetric(const Comm& comm, const MatrixSource& source, std::span<const double> local,
+                     const Partition& rows, std::int64_t n_columns, double tolerance) {
+  const std::int64_t n = rows.global_size();
+  if (n != n_columns)
+    refuse_source(source, fmt::format("is {} × {}; a square matrix is needed", n, n_columns));
+  // The own columns of the matrix are the own rows of its transpose.
+  const std::vector<double> transposed = redistribute_columns(comm, local, rows, rows);
+  double largest = 0.0;
+  for (const double value : local) largest = std::max(largest, std::abs(value));
+  const double allowed = tolerance * comm.max(largest);
+  collectively(comm, [&] {
+    for (std::size_t i = 0; i < local.size(); ++i) {
+      if (std::abs(local[i] - transposed[i]) <= allowed) continue;
+      const std::int64_t row = rows.begin() + static_cast<std::int64_t>(i) / n;
+      const std::int64_t column = static_cast<std::int64_t>(i) % n;
+      refuse_source(source,
+                    fmt::format("entry ({}, {}) is {}, but ({}, {}) is {}; the matrix must be symmetric", row,
+                                column, local[i], column, row, transposed[i]));
+    }
+  });
 }
 
 MatrixSource or_dataset(const Comm& comm, const MatrixSource& source, const std::string& file,

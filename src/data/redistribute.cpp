@@ -11,6 +11,8 @@ using parallel::Partition;
 
 namespace {
 
+constexpr std::int64_t tile = 8;  // rows transposed together: their entries of one column fill a cache line
+
 // Some consecutive indices of one rank's block.
 struct Piece {
   std::int64_t begin = 0;
@@ -67,9 +69,11 @@ std::vector<double> redistribute_columns(const Comm& comm, std::span<const doubl
       for (int r = 0; r < n_ranks; ++r) {
         const Piece theirs = piece_of(columns, r, column_offset, width);
         double* out = sent.data() + sent_offsets[r];
-        for (std::int64_t i = 0; i < my_rows.size; ++i) {
-          const double* row = local.data() + (row_offset + i) * n_columns + theirs.begin;
-          for (std::int64_t k = 0; k < theirs.size; ++k) out[k * my_rows.size + i] = row[k];
+        for (std::int64_t first = 0; first < my_rows.size; first += tile) {
+          const std::int64_t last = std::min(first + tile, my_rows.size);
+          for (std::int64_t k = 0; k < theirs.size; ++k)
+            for (std::int64_t i = first; i < last; ++i)
+              out[k * my_rows.size + i] = local[(row_offset + i) * n_columns + theirs.begin + k];
         }
       }
       parallel::mpi_check(

@@ -140,3 +140,23 @@ TEST(Matrix, RaggedRowsAndBadEntriesAreNamed) {
             }),
             "case.toml:9: [modes] coupling: is missing");
 }
+
+TEST(Matrix, AnUnsymmetricPairIsNamed) {
+  const deck::Place place{"case.toml", 9, "modes.coupling"};
+  for (const std::int64_t n : {1, 3, 8}) {
+    const Partition rows(n, world());
+    std::vector<double> local;
+    for (std::int64_t i = rows.begin(); i < rows.end(); ++i)
+      for (std::int64_t k = 0; k < n; ++k) local.push_back(static_cast<double>(i * k + i + k));
+    const deck::MatrixSource source{{}, place};
+    const auto check = [&] {
+      return message_of([&] { data::check_symmetric(world(), source, local, rows, n); });
+    };
+    EXPECT_EQ(check(), "");
+    if (n < 3) continue;
+    if (rows.owns(2)) local[static_cast<std::size_t>((2 - rows.begin()) * n)] = 7.5;
+    EXPECT_EQ(
+        check(),
+        "case.toml:9: [modes] coupling: entry (0, 2) is 2, but (2, 0) is 7.5; the matrix must be symmetric");
+  }
+}

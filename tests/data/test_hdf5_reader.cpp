@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 
 #include "data/files.hpp"
@@ -150,4 +152,34 @@ TEST(Hdf5Reader, UnusableFilesSayWhyAndHdf5PrintsNothing) {
   const auto truncated = shape_message(cut, "x");
   EXPECT_EQ(GetCapturedStderr(), "");
   EXPECT_TRUE(truncated.starts_with(cut + ": cannot be opened (HDF5: truncated file")) << truncated;
+}
+
+TEST(Hdf5Reader, ADamagedChunkOfOneRankIsEveryonesError) {
+  ScratchFolder scratch;
+  const auto file = scratch.file("damaged.h5");
+  write_on_root([&] {
+    const hid_t id = H5Fcreate(file.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
+    const hsize_t n = 64, chunk = 4;
+    const hid_t space = H5Screate_simple(1, &n, nullptr);
+    const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(properties, 1, &chunk);
+    H5Pset_fletcher32(properties);
+    const hid_t set = H5Dcreate2(id, "x", H5T_STD_U8LE, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    std::vector<unsigned char> values(n, 1);
+    const std::string mark = "MARK";  // the last chunk
+    std::copy(mark.begin(), mark.end(), values.end() - 4);
+    H5Dwrite(set, H5T_NATIVE_UCHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+    H5Dclose(set);
+    H5Pclose(properties);
+    H5Sclose(space);
+    H5Fclose(id);
+    std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+    const std::string content((std::istreambuf_iterator<char>(bytes)), std::istreambuf_iterator<char>());
+    bytes.clear();
+    bytes.seekp(static_cast<std::streamoff>(content.find(mark)));
+    bytes.put('D');
+  });
+  const auto message = message_of([&] { data::read_rows(world(), {file, "x"}, Partition(64, world())); });
+  EXPECT_TRUE(message.starts_with(file + ", data set 'x': rows ")) << message;
+  EXPECT_NE(message.find("checksum"), std::string::npos) << message;
 }

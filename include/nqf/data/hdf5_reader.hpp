@@ -23,19 +23,14 @@ bool has_dataset(const parallel::Comm& comm, const std::string& file, const std:
 std::vector<std::int64_t> dataset_shape(const parallel::Comm& comm, const deck::FileArray& array);
 
 /// This rank's share of the first rows.global_size() rows of a data set, row-major. A row is all dimensions
-/// but the first, flattened; row_size() of the shape is its length. Reads of at most 1 GiB (or one row), so
-/// beside the result only HDF5's conversion buffer takes memory. Ranks without rows read nothing.
+/// but the first, flattened; row_size() of the shape (shape.hpp) is its length. Reads of at most 1 GiB (or
+/// one row), so beside the result only HDF5's conversion buffer takes memory. Ranks without rows read
+/// nothing.
 /// @throws DataError if the data set is a scalar or has fewer rows
 std::vector<double> read_rows(const parallel::Comm& comm, const deck::FileArray& array,
                               const parallel::Partition& rows);
 
 /// The value of a scalar, or of a data set with a single entry, on every rank.
 double read_scalar(const parallel::Comm& comm, const deck::FileArray& array);
-
-/// Entries of a row: the product of all dimensions but the first.
-std::int64_t row_size(const std::vector<std::int64_t>& shape);
-
-/// "60000 × 28 × 28" for messages; "scalar" without dimensions.
-std::string shape_text(const std::vector<std::int64_t>& shape);
 
 }  // namespace nqf::data
