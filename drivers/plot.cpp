@@ -38,7 +38,7 @@ int plot(const Arguments& arguments, const char* program) {
   }
   const char* chosen = std::getenv("NQF_PYTHON");
   std::string python;
-  for (const std::string candidate : {std::string(chosen ? chosen : ""), std::string(NQF_PYTHON), std::string("python3"),
+  for (const std::string& candidate : {std::string(chosen ? chosen : ""), std::string(NQF_PYTHON), std::string("python3"),
                                       std::string("/usr/bin/python3")})
     if (python.empty() && !candidate.empty() && can_plot(candidate)) python = candidate;
   if (python.empty()) {

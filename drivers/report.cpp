@@ -17,7 +17,7 @@ std::string bytes(double n) {
     n /= 1000.0;
     ++unit;
   }
-  return fmt::format(unit == 0 ? "{:.0f} {}" : "{:.3g} {}", n, units[unit]);
+  return unit == 0 ? fmt::format("{:.0f} {}", n, units[unit]) : fmt::format("{:.3g} {}", n, units[unit]);
 }
 
 std::string describe_system(const ModeSystem& system) {

@@ -217,7 +217,7 @@ int run(const parallel::Session& session, const Arguments& arguments) {
                      : record::ResultFile::create(comm, directory.result_path());
   if (!loaded) write_provenance(file, comm, deck, arguments);
 
-  solver::StopControl stop(comm, [&] { return directory.stop_requested_on_root(); }, arguments.wall_time,
+  solver::StopControl stop(comm, [&] { return std::filesystem::exists(directory.file("stop")); }, arguments.wall_time,
                            deck.cases.front().checkpoint.stop_grace);
   Campaign campaign{session, deck, file, checkpoints, stop, log};
   std::vector<std::optional<CaseOutcome>> outcomes(deck.cases.size());

@@ -27,9 +27,9 @@ DenseInteraction::DenseInteraction(const parallel::Comm& comm, const parallel::P
   }
 }
 
-DenseInteraction DenseInteraction::from_features(const parallel::Comm& comm, std::int64_t n_features,
-                                                 std::span<const double> x, std::span<const double> y,
-                                                 std::span<const double> weight, bool is_signed) {
+std::unique_ptr<DenseInteraction> DenseInteraction::from_features(const parallel::Comm& comm, std::int64_t n_features,
+                                                                  std::span<const double> x, std::span<const double> y,
+                                                                  std::span<const double> weight, bool is_signed) {
   const std::int64_t n = n_features;
   const std::int64_t n_rows = static_cast<std::int64_t>(y.size());
   // The product is accumulated over blocks of samples scaled by 2√π: blocks bound the scratch memory.
@@ -75,7 +75,7 @@ DenseInteraction DenseInteraction::from_features(const parallel::Comm& comm, std
     const std::int64_t global = modes.begin() + k;
     own_growth[k] = global < n ? growth[global] : -growth[global - n];
   }
-  return DenseInteraction(comm, modes, std::move(rows), std::move(own_growth), 0.5 * second_moment);
+  return std::make_unique<DenseInteraction>(comm, modes, std::move(rows), std::move(own_growth), 0.5 * second_moment);
 }
 
 void DenseInteraction::gather(std::span<const double> z) {

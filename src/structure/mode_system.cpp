@@ -203,8 +203,7 @@ void make_from_samples(const Comm& comm, data::RegressionSamples samples, bool i
   const std::int64_t n = samples.n_features;
   const std::int64_t n_modes = is_signed ? 2 * n : n;
   if (n_modes < samples.rows.global_size()) {
-    adopt(system, std::make_unique<DenseInteraction>(
-                      DenseInteraction::from_features(comm, n, samples.x, samples.y, samples.weight, is_signed)));
+    adopt(system, DenseInteraction::from_features(comm, n, samples.x, samples.y, samples.weight, is_signed));
     return;
   }
   const Partition modes(n_modes, comm);

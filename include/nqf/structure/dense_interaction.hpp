@@ -1,6 +1,6 @@
 #pragma once
 
-#include <limits>
+#include <memory>
 #include <optional>
 
 #include "nqf/structure/interaction.hpp"
@@ -19,9 +19,9 @@ class DenseInteraction final : public Interaction {
 
   /// C = 4 Fᵀ diag(π) F and ζ = 4 Fᵀ diag(π) y from rows over the ranks (x: local rows × n, row-major). With `is_signed`
   /// the features are (+x, −x), K = 2n, of which only the n × n products are computed. Cost N n² / ranks. Collective.
-  static DenseInteraction from_features(const parallel::Comm& comm, std::int64_t n_features,
-                                        std::span<const double> x, std::span<const double> y,
-                                        std::span<const double> weight, bool is_signed);
+  static std::unique_ptr<DenseInteraction> from_features(const parallel::Comm& comm, std::int64_t n_features,
+                                                         std::span<const double> x, std::span<const double> y,
+                                                         std::span<const double> weight, bool is_signed);
 
   void apply(std::span<const double> z, std::span<double> out) override;
   void net_growth(std::span<const double> z, std::span<double> out) override;
