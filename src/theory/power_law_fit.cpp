@@ -66,18 +66,19 @@ PowerLawFit fit_power_law(std::span<const double> time, std::span<const double> 
   else
     return refuse(fit, "no window given, and no first and last ignition times to find one");
   const TimeWindow asked = fit.window;
-  if (!time.empty()) {
-    fit.window.begin = std::max(fit.window.begin, time.front());
+  const auto first = std::find_if(time.begin(), time.end(), [](double t) { return t > 0; });
+  if (first != time.end()) {
+    fit.window.begin = std::max(fit.window.begin, *first);
     fit.window.end = std::min(fit.window.end, time.back());
   }
-  if (time.empty() || !(fit.window.begin < fit.window.end) || !(fit.window.end > 0))
+  if (first == time.end() || !(fit.window.begin < fit.window.end))
     return refuse(fit, "window [", asked.begin, ", ", asked.end, "] is empty or holds no data");
   if (!(fit.window.end >= min_span * (1 - span_rounding) * fit.window.begin))
     return refuse(fit, "window [", fit.window.begin, ", ", fit.window.end, "] is less than a decade");
 
   std::vector<double> x, y;
   for (std::size_t i = 0; i < time.size(); ++i) {
-    if (!(time[i] > 0) || time[i] < fit.window.begin || time[i] > fit.window.end) continue;
+    if (time[i] < fit.window.begin || time[i] > fit.window.end) continue;
     if (!(excess_loss[i] > 0) || !std::isfinite(excess_loss[i]))
       return refuse(fit, "excess loss ", excess_loss[i], " at time ", time[i], " is not positive");
     x.push_back(std::log(time[i]));
