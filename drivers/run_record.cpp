@@ -81,12 +81,12 @@ void RunRecord::define_tables() {
                             {"time", "predicted time: exact for uncoupled modes, of the saddle path for coupled ones; NaN if it has no counterpart"});
   ignitions_->define_column("half_value", ColumnType::real, {"1", "threshold that was crossed"});
 
+  scope_.write_array("modes/index", std::span<const std::int64_t>(selected_),
+                     {"1", "index: of the " + system_.mode_name + "s in log_value, from 0"});
   modes_ = &scope_.table("modes");
   modes_->define_column("time", ColumnType::real, {"time", "time: of the snapshots"});
   modes_->define_matrix("log_value", static_cast<std::int64_t>(own_selected_.size()),
                         {"1", "ln z: of the modes in index", {"modes/index", "modes/time"}});
-  scope_.write_array("modes/index", std::span<const std::int64_t>(selected_),
-                     {"1", "index: of the " + system_.mode_name + "s in log_value, from 0"});
   if (system_.image_rows > 0) {
     scope_.set_attribute("modes", "image_rows", system_.image_rows);
     scope_.set_attribute("modes", "image_columns", system_.image_columns);
