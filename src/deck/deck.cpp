@@ -109,11 +109,14 @@ DeckFile parse(const std::string& text, const std::string& name, const std::stri
 }
 
 std::string folder_of(const std::string& path) {
-  return std::filesystem::absolute(path).parent_path().lexically_normal().string();
+  return (std::filesystem::current_path() / std::filesystem::path(path).parent_path())
+      .lexically_normal()
+      .string();
 }
 
 std::string file_text(const std::string& path) {
-  if (std::filesystem::is_directory(path)) throw DeckError(path, 0, "is a directory, not a deck");
+  std::error_code unknown;  // a folder that cannot be searched: fopen says why
+  if (std::filesystem::is_directory(path, unknown)) throw DeckError(path, 0, "is a directory, not a deck");
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
