@@ -80,6 +80,16 @@ TEST(ResolvedDeck, KeepsFileNamesOfCasesAbsolute) {
   EXPECT_EQ(again.cases[1].time.times, std::vector<double>{0.5});
 }
 
+TEST(ResolvedDeck, OfABaseHoldsTheDefaultsUnlessACaseExcludesThem) {
+  const std::string one_case = modes_deck + "[[case]]\nname = 'a'\n";
+  const auto holds = [](const std::string& deck, const std::string& line) {
+    return parse_deck(deck, "deck.toml", {}).resolved_text.find(line) != std::string::npos;
+  };
+  EXPECT_TRUE(holds(one_case, "\noutputs = 400 "));
+  EXPECT_FALSE(holds(one_case + "time.times = [1]\n", "\noutputs = 400 "));
+  EXPECT_TRUE(holds(one_case + "time.times = [1]\n", "\n# outputs = (integer) "));
+}
+
 TEST(ResolvedDeck, WritesEveryKeyWithItsMeaning) {
   const std::string text = parse_deck(modes_deck, "/decks/deck.toml", {}).resolved_text;
   for (const std::string line :
