@@ -66,6 +66,19 @@ void apply_override(const ReadContext& context, const Override& override_, Node&
   }
 }
 
+/// A default of the base that is written out would be one key too many beside a case's key that excludes it.
+void leave_out_excluded(std::list<TableRecord>& records, const std::vector<Case>& cases) {
+  for (TableRecord& table : records) {
+    for (KeyRecord& key : table.keys) {
+      const bool excluded = std::any_of(cases.begin(), cases.end(), [&](const Case& one) {
+        const Node* overrides = one.overrides.find(table.name);
+        return overrides && !key.excluded_by.empty() && overrides->find(key.excluded_by);
+      });
+      if (excluded && !key.given) key.value.clear();
+    }
+  }
+}
+
 DeckFile parse(const std::string& text, const std::string& name, const std::string& folder,
                const std::vector<std::string>& overrides) {
   DeckFile result{.path = name, .text = text, .resolved_text = {}, .cases = {}};
@@ -103,17 +116,21 @@ DeckFile parse(const std::string& text, const std::string& name, const std::stri
   const bool one_system =
       std::all_of(systems.begin(), systems.end(), [&](SystemKind kind) { return kind == systems.front(); });
   if (!one_system) systems.clear();
-  result.resolved_text =
-      resolved_heading + resolved_tables(read_tables(context, root, systems).records) + case_text;
+  Reading base = read_tables(context, root, systems);
+  leave_out_excluded(base.records, cases);
+  result.resolved_text = resolved_heading + resolved_tables(base.records) + case_text;
   return result;
 }
 
 std::string folder_of(const std::string& path) {
-  return std::filesystem::absolute(path).parent_path().lexically_normal().string();
+  return (std::filesystem::current_path() / std::filesystem::path(path).parent_path())
+      .lexically_normal()
+      .string();
 }
 
 std::string file_text(const std::string& path) {
-  if (std::filesystem::is_directory(path)) throw DeckError(path, 0, "is a directory, not a deck");
+  std::error_code unknown;  // a folder that cannot be searched: fopen says why
+  if (std::filesystem::is_directory(path, unknown)) throw DeckError(path, 0, "is a directory, not a deck");
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };

@@ -11,7 +11,7 @@ namespace nqf::deck {
 namespace {
 
 /// Columns as wide as their entries need. Types longer than this (choices) push their line instead.
-constexpr std::size_t widest_type = 24;
+constexpr std::size_t widest_type = 30;
 
 std::size_t length(std::string_view text) {  // in characters: bytes that do not continue one
   return static_cast<std::size_t>(std::count_if(

@@ -52,20 +52,21 @@ void place_at(Node& node, const std::shared_ptr<const std::string>& file) {
 /// The value of an override, as TOML.
 Node parse_value(const std::string& value, const std::string& label, const std::string& name) {
   if (value.empty()) throw DeckError(label, 0, name + ": the value is missing");
+  Node document;
   try {
-    const Node document = parse_toml("value = " + value, label);
-    if (document.table()->names.size() != 1) throw DeckError(label, 0, "more than one value");
-    return *document.find("value");
+    document = parse_toml("value = " + value, {});
   } catch (const DeckError& error) {
-    const std::string what = error.what();
-    const std::string prefix = label + (error.line() > 0 ? fmt::format(":{}: ", error.line()) : ": ");
-    std::string reason = fmt::format("{}: the value is {}", name, what.substr(prefix.size()));
     if (is_word(value)) {
-      reason = fmt::format("{}: {} is not a TOML value; a string needs quotes: --set '{}=\"{}\"'", name,
-                           value, name, value);
+      throw DeckError(label, 0,
+                      fmt::format("{}: {} is not a TOML value; a string needs quotes: --set '{}=\"{}\"'",
+                                  name, value, name, value));
     }
-    throw DeckError(label, 0, reason);
+    // The line is that of a document nobody wrote.
+    const std::string what = error.what();
+    throw DeckError(label, 0, fmt::format("{}: {}", name, what.substr(what.find(": ") + 2)));
   }
+  if (document.table()->names.size() != 1) throw DeckError(label, 0, name + ": more than one value");
+  return *document.find("value");
 }
 
 }  // namespace

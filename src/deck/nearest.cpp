@@ -37,7 +37,8 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
+    const bool abbreviated = word.size() > 1 && candidate.starts_with(word);
+    const std::size_t distance = abbreviated ? 1 : edit_distance(word, candidate);
     // A distance of the whole word would "correct" x into any other letter.
     if (distance >= best_distance || distance >= std::max(word.size(), candidate.size())) continue;
     best = candidate;

@@ -14,6 +14,21 @@ void append_key(std::string& text, const KeyRecord& key) {
   text += '\n';
 }
 
+void append_value(std::string& text, const KeyRecord& key) {
+  text += fmt::format("{} = {}\n", key.key, key.value);
+}
+
+/// The keys `table` gives, with their values from `record`.
+void append_case_table(std::string& text, const Node& table, const TableRecord& record) {
+  text += fmt::format("[case.{}]\n", record.name);
+  for (const KeyRecord& key : record.keys)
+    if (table.find(key.key)) append_value(text, key);
+  for (const TableRecord& sub : record.sub_tables) {
+    if (const Node* inner = table.find(sub.name.substr(record.name.size() + 1)))
+      append_case_table(text, *inner, sub);
+  }
+}
+
 }  // namespace
 
 std::string resolved_tables(const std::list<TableRecord>& records) {
@@ -28,15 +43,11 @@ std::string resolved_tables(const std::list<TableRecord>& records) {
 
 std::string resolved_case(const std::string& name, const Node& overrides, const Reading& reading) {
   std::string text = fmt::format("\n[[case]]\nname = {}\n", toml_text(name));
-  const auto append = [&](std::string_view table, const std::string& key) {
-    text += fmt::format("{} = {}\n", key, reading.record(table)->find(key)->value);
-  };
+  if (overrides.find("title")) append_value(text, *reading.record("")->find("title"));
   const Node::Table& tables = *overrides.table();
-  if (overrides.find("title")) append("", "title");
   for (std::size_t i = 0; i < tables.names.size(); ++i) {
-    if (tables.names[i] == "title") continue;
-    text += fmt::format("[case.{}]\n", tables.names[i]);
-    for (const std::string& key : tables.values[i].table()->names) append(tables.names[i], key);
+    if (tables.names[i] != "title")
+      append_case_table(text, tables.values[i], *reading.record(tables.names[i]));
   }
   return text;
 }

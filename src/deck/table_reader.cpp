@@ -90,10 +90,10 @@ void TableReader::at_most_one(const std::vector<std::string>& keys) const {
 void TableReader::excludes(std::string_view key, const std::vector<std::string>& others) {
   for (const std::string& other : others) {
     if (given(key) && given(other) && context_->complete) fail_pair(std::string(key), other);
-    // In a base a case may still give `key`; a default written out beside it would then be one key too many.
-    if (given(key) || (!context_->complete && !given(other))) {
-      for (KeyRecord& record : record_->keys)
-        if (record.key == other) record.value.clear();
+    for (KeyRecord& record : record_->keys) {
+      if (record.key != other) continue;
+      record.excluded_by = key;
+      if (given(key)) record.value.clear();
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace nqf::deck {
@@ -16,6 +17,7 @@ struct KeyRecord {
   std::string value;         ///< TOML, after defaults; empty: not given
   bool required = false;
   bool given = false;
+  std::string excluded_by;  ///< a key that may not stand beside this one
 };
 
 /// One table as it was read.

@@ -39,7 +39,9 @@ struct DeckFile {
 };
 
 /// Reads `path` and applies `overrides` ("table.key=value", value in TOML). The root reads, all ranks get the same.
-/// UTF-8 with or without BOM, LF or CRLF. Collective.
+/// UTF-8 with or without BOM, LF or CRLF. Relative file names, of overrides too, start in the deck's folder.
+/// A [[case]] replaces the deck's keys one by one: an inline table { … } as a whole, a dotted key
+/// (modes.growth_rate.exponent) only the part it names. An override is the last word, in every case. Collective.
 /// @throws DeckError naming file, line, table and key, the value where it is at fault, and the nearest valid key
 DeckFile read_deck(const parallel::Comm& comm, const std::string& path, const std::vector<std::string>& overrides);
 

@@ -19,8 +19,8 @@ struct TimeOptions {
   std::int64_t outputs = 400;                 ///< output times after t = 0
   TimeSpacing spacing = TimeSpacing::linear;  ///< "linear" or "log"
   double first = 0.0;                         ///< first output time of log spacing; 0: end/1e4
-  std::vector<double> times;                  ///< explicit output times instead, increasing
-  Place place;
+  std::vector<double> times;                  ///< explicit output times instead, increasing, in (0, end]
+  Place place;                                ///< of the key `end`
   static TimeOptions from(TableReader table);
 };
 

@@ -14,7 +14,7 @@ enum class SystemKind { modes, diagonal_network, samples, single_sample };
 /// Table [system].
 struct SystemOptions {
   SystemKind kind = SystemKind::modes;  ///< required in the deck
-  Place place;
+  Place place;                          ///< of the key `kind`
   static SystemOptions from(TableReader table);
 };
 

@@ -36,8 +36,8 @@ constexpr Check at_most(double bound) {
 struct ReadContext {
   std::string file;    ///< the deck, for messages about what is missing
   std::string folder;  ///< relative paths start here
-  bool complete =
-      true;  ///< false: missing keys and broken rules are no errors (a base its cases complete; `describe`)
+  /// false: missing keys and broken rules are no errors (a base that its cases complete, or `describe`)
+  bool complete = true;
   std::string case_name = {};  ///< named at the end of every message
 };
 
