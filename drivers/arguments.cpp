@@ -25,7 +25,7 @@ std::optional<double> parse_wall_time(const std::string& text) {
 void add_deck(CLI::App& app, Arguments& arguments) {
   app.add_option("DECK", arguments.deck, "input deck (TOML); every key: nqf describe")->required();
   app.add_option("--set", arguments.overrides, "override a key of the deck: table.key=value, value in TOML; repeatable")
-      ->expected(1)
+      ->take_all()
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
   app.add_flag("--quiet", arguments.quiet, "print errors and warnings only");

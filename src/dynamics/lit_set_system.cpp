@@ -164,26 +164,24 @@ bool LitSetSystem::solve_krylov(std::span<const double> b, std::span<const doubl
   const auto diagonal = interaction_.diagonal();
   const std::size_t n = root_.size();
   std::fill(accumulated_.begin(), accumulated_.end(), 0.0);
-  double sums[2] = {0.0, 0.0};  // ρ·P⁻¹ρ and ‖w ρ/√z‖²
+  double rho = 0.0, error = 0.0;  // ρ·P⁻¹ρ and max |w ρ/√z|
   const auto precondition = [&] {
-    sums[0] = sums[1] = 0.0;
+    rho = error = 0.0;
     for (std::size_t k = 0; k < n; ++k) {
       if (root_[k] == 0.0) continue;
       preconditioned_[k] = residual_[k] / (1.0 + gamma_ * diagonal[k] * root_[k] * root_[k]);
-      const double scaled = weights[k] * residual_[k] / root_[k];
-      sums[0] += residual_[k] * preconditioned_[k];
-      sums[1] += scaled * scaled;
+      rho += residual_[k] * preconditioned_[k];
+      error = std::max(error, std::abs(weights[k] * residual_[k] / root_[k]));
     }
-    comm.sum_in_place(std::span<double>(sums));
+    rho = comm.sum(rho);
+    error = comm.max(error);
   };
   for (std::size_t k = 0; k < n; ++k) residual_[k] = root_[k] * b[k];
   precondition();
   std::copy(preconditioned_.begin(), preconditioned_.end(), direction_.begin());
-  const double target = tolerance * tolerance;
   std::int64_t iterations = 0;
-  double rho = sums[0];
-  while (sums[1] > target) {
-    if (iterations == max_iterations || !std::isfinite(sums[1])) return false;
+  while (error > tolerance) {
+    if (iterations == max_iterations || !std::isfinite(rho)) return false;
     ++iterations;
     for (std::size_t k = 0; k < n; ++k) solution_[k] = root_[k] * direction_[k];
     interaction_.apply(solution_, product_);
@@ -197,7 +195,6 @@ bool LitSetSystem::solve_krylov(std::span<const double> b, std::span<const doubl
     }
     const double previous = rho;
     precondition();
-    rho = sums[0];
     const double beta = rho / previous;
     for (std::size_t k = 0; k < n; ++k)
       direction_[k] = root_[k] == 0.0 ? 0.0 : preconditioned_[k] + beta * direction_[k];

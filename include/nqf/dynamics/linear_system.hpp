@@ -14,7 +14,8 @@ class LinearSystem {
   virtual bool linearise(std::span<const double> state) = 0;
   /// Prepares solves with this γ. @return false if that fails (the integrator then takes a smaller step)
   virtual bool setup(double gamma) = 0;
-  /// x with ‖weights·(b − (I − γJ) x)‖₂ ≤ tolerance where the method is iterative; x and b may be the same array.
+  /// x with an error of at most `tolerance` in max_k |weights_k (x − x_exact)_k| where the method is iterative (0: as far
+  /// as rounding allows); x and b may be the same array.
   virtual bool solve(std::span<const double> b, std::span<const double> weights, double tolerance,
                      std::span<double> x) = 0;
   /// Forgets what earlier solves taught, so that a restarted run takes the same decisions as the straight one.

@@ -36,7 +36,7 @@ class UncoupledModes final : public Flow {
   parallel::Comm comm_;
   parallel::Partition modes_;
   UncoupledParameters parameters_;
-  double dark_log_ = -745.0;  // below it e^χ adds nothing to any rate, so exp is not called
+  std::vector<double> log_scale_;  // ln |ζ/C|, where saturation sets in
 };
 
 }  // namespace nqf::dynamics
