@@ -103,6 +103,26 @@ h5::File create_file(const parallel::Comm& comm, const std::string& path) {
       h5_check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate"));
 }
 
+void close_file(h5::File& file) {
+  const auto result = H5Fclose(file.release());
+  if (result < 0) note_broken();
+  h5_check(result, "H5Fclose");
+}
+
+void close_quietly(h5::File& file) {
+  if (H5Fclose(file.release()) < 0) note_broken();
+}
+
+void reserve_for(const parallel::Comm& comm, const std::string& path, std::int64_t bytes) {
+  parallel::on_root(comm, [&] {
+    try {
+      reserve_space(path, bytes);
+    } catch (const RunError& error) {
+      throw RunError(path + ": " + error.what());
+    }
+  });
+}
+
 h5::Group create_group(hid_t file, const char* name) {
   return h5::Group(h5_check(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "H5Gcreate2"));
 }
@@ -368,25 +388,27 @@ void write_checkpoint(const parallel::Comm& comm, const std::string& path, const
   std::string created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   comm.broadcast(created);
   h5::File file;
-  agree(comm, path, [&] { file = create_file(comm, path); });
-  parallel::on_root(comm, [&] {
-    try {
-      reserve_space(path, total_bytes(data));
-    } catch (const RunError& error) {
-      throw RunError(path + ": " + error.what());
-    }
-  });
-  agree(comm, path, [&] {
-    h5::set_attribute(file.get(), "format", std::string_view(format_name));
-    h5::set_attribute(file.get(), "format_version", checkpoint_format_version);
-    h5::set_attribute(file.get(), "ranks", std::int64_t{comm.size()});
-    h5::set_attribute(file.get(), "created", std::string_view(created));
-    write_content(comm, file.get(), data, sums);
-    h5::set_attribute(file.get(), "manifest", sums.manifest);
-    // A flush, unlike a close, makes MPI-IO flush every rank's own cache to disk.
-    h5_check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "H5Fflush");
-    h5_check(H5Fclose(file.release()), "H5Fclose");
-  });
+  try {
+    agree(comm, path, [&] { file = create_file(comm, path); });
+    reserve_for(comm, path, total_bytes(data));
+    agree(comm, path, [&] {
+      h5::set_attribute(file.get(), "format", std::string_view(format_name));
+      h5::set_attribute(file.get(), "format_version", checkpoint_format_version);
+      h5::set_attribute(file.get(), "ranks", std::int64_t{comm.size()});
+      h5::set_attribute(file.get(), "created", std::string_view(created));
+      h5::set_attribute(file.get(), "manifest", sums.manifest);
+      write_content(comm, file.get(), data, sums);
+      // A flush, unlike a close, makes MPI-IO flush every rank's own cache to disk.
+      h5_check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "H5Fflush");
+    });
+    agree(comm, path, [&] { close_file(file); });
+  } catch (const DesertedError&) {
+    (void)file.release();  // closing is collective, and the others are elsewhere
+    throw;
+  } catch (const RunError& error) {
+    if (file) close_quietly(file);
+    throw RunError(comm.is_root() ? with_reason(error.what(), path) : error.what());
+  }
 }
 
 void check_and_seal(const parallel::Comm& comm, const std::string& path) {
