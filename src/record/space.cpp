@@ -57,9 +57,15 @@ std::string with_reason(const std::string& text, const std::string& path) {
   int error = fd < 0 ? errno : 0;
   if (fd >= 0) {
     const std::vector<char> block(std::size_t{1} << 20);
-    errno = 0;
-    const auto n = ::write(fd, block.data(), block.size());
-    if (n != static_cast<ssize_t>(block.size()) || ::fsync(fd) != 0) error = errno != 0 ? errno : ENOSPC;
+    // A write that hits a limit is short first; the next one tells why.
+    for (std::size_t done = 0; error == 0 && done < block.size();) {
+      const auto n = ::write(fd, block.data(), block.size() - done);
+      if (n > 0)
+        done += static_cast<std::size_t>(n);
+      else if (n == 0 || errno != EINTR)
+        error = n == 0 ? ENOSPC : errno;
+    }
+    if (error == 0 && ::fsync(fd) != 0) error = errno;
     ::close(fd);
     ::unlink(probe.c_str());
   }
