@@ -1,17 +1,21 @@
 #include "record/agree.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <thread>
 
 #include "nqf/parallel/errors.hpp"
+#include "nqf/record/failure.hpp"
 
 namespace nqf::record {
 
 namespace {
 
 constexpr std::chrono::seconds patience{3};
+
+std::atomic<bool> broken = false;
 
 // What a reduction that may never finish reads and writes; it must then outlive us.
 struct Ballot {
@@ -33,6 +37,13 @@ bool finishes(Ballot& ballot, std::chrono::steady_clock::duration limit) {
 
 }  // namespace
 
+bool must_abort() noexcept {
+  return broken;
+}
+void note_broken() noexcept {
+  broken = true;
+}
+
 void agree(const parallel::Comm& comm, const std::string& subject, const std::function<void()>& work) {
   std::optional<std::string> failure;
   try {
@@ -51,7 +62,8 @@ void agree(const parallel::Comm& comm, const std::string& subject, const std::fu
     parallel::mpi_check(MPI_Wait(&ballot->request, MPI_STATUS_IGNORE), "MPI_Wait");
   } else if (!finishes(*ballot, patience)) {
     (void)ballot.release();
-    throw RunError(subject + ": " + *failure + " (on one rank; the others do not answer)");
+    note_broken();
+    throw DesertedError(subject + ": " + *failure + " (on one rank; the others do not answer)");
   }
   if (ballot->lowest == comm.size()) return;
   std::string text = failure.value_or("");

@@ -37,6 +37,16 @@ void rename_file(const std::string& from, const std::string& to) {
   if (error) throw RunError(fmt::format("cannot rename {} to {}: {}", from, to, error.message()));
 }
 
+/// Gives the file the second name as well, so that at no moment the newest name is missing; where the file
+/// system has no hard links it is renamed.
+void keep_as(const std::string& path, const std::string& second) {
+  const auto link = second + ".part";
+  std::error_code error;
+  fs::remove(link, error);
+  fs::create_hard_link(path, link, error);
+  rename_file(error ? path : link, second);
+}
+
 bool is_there(const std::string& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
@@ -97,7 +107,7 @@ void CheckpointStore::save(const CheckpointData& data) {
     check_and_seal(comm_, part_path());
     parallel::on_root(comm_, [&] {
       sync_to_disk(part_path());
-      if (is_there(newest_path())) rename_file(newest_path(), previous_path());
+      if (is_there(newest_path())) keep_as(newest_path(), previous_path());
       rename_file(part_path(), newest_path());
       sync_to_disk(directory_);
     });

@@ -6,20 +6,14 @@
 #include "nqf/record/checkpoint.hpp"
 
 // One checkpoint file: an HDF5 file behind a seal. Layout:
-//   user block   512 bytes of text: the length of the whole file and a CRC-32 over all that follows the
-//   block. It is
-//                checked first, since HDF5 may crash on a file with damaged headers
-//   /            attributes format, format_version, created, ranks, and manifest: a CRC-32 over every name,
-//   scalar and
-//                text, and over shapes and checksums of the arrays, so that a lost entry shows as well as a
-//                changed one
-//   /integers, /reals, /texts        attributes, one an entry
-//   /arrays/NAME, /distributed/NAME  data sets of n, or rows × row_length, elements, each with attribute
-//   crc32: one
-//                                    number a block of 2^20 elements
+// - user block: 512 bytes of text, the length of the whole file and a CRC-32 over all that follows. It is
+//   checked first, since HDF5 may crash on a file with damaged headers.
+// - /: attributes format, format_version, created, ranks, and manifest, a CRC-32 over every name, scalar and
+//   text, and over shapes and checksums of the arrays: a lost entry shows as well as a changed one.
+// - /integers, /reals, /texts: attributes, one an entry.
+// - /arrays/NAME, /distributed/NAME: data sets of n, or rows × row_length, elements, each with attribute
+//   crc32, one number for each block of 2^20 elements.
 namespace nqf::record {
-
-inline constexpr std::int64_t checkpoint_format_version = 1;
 
 /// Writes the file and closes it, unsealed: not yet a checkpoint. Collective. @throws RunError
 void write_checkpoint(const parallel::Comm& comm, const std::string& path, const CheckpointData& data);

@@ -47,6 +47,8 @@ ResultFileImpl::~ResultFileImpl() {
     if (file_ && !failed_) close();
   } catch (...) {  // NOLINT(bugprone-empty-catch): close() is where errors are reported
   }
+  tables_.clear();
+  if (file_ && H5Fclose(file_.release()) < 0) note_broken();
 }
 
 void ResultFileImpl::reserve(std::int64_t bytes) {
@@ -74,20 +76,28 @@ void ResultFileImpl::note_size() {
   flushed_size_ = reserved_ = size;
 }
 
-void ResultFileImpl::look(const std::function<void()>& work) {
+void ResultFileImpl::attempt(const std::function<void()>& work, bool writes) {
   if (failed_) throw RunError(path_ + ": not usable after an earlier error");
   if (!file_) throw std::logic_error(path_ + ": used after it was closed");
   try {
     agree(comm_, path_, work);
-  } catch (...) {
+  } catch (const DesertedError&) {
     failed_ = true;
+    (void)file_.release();  // closing is collective, and the others are elsewhere
     throw;
+  } catch (const RunError& error) {
+    failed_ = true;
+    throw RunError(writes && comm_.is_root() ? with_reason(error.what(), path_) : error.what());
   }
+}
+
+void ResultFileImpl::look(const std::function<void()>& work) {
+  attempt(work, false);
 }
 
 void ResultFileImpl::run(std::int64_t bytes, const std::function<void()>& work) {
   if (!failed_ && file_) reserve(bytes);
-  look(work);
+  attempt(work, true);
 }
 
 void ResultFileImpl::describe(hid_t dataset, const std::string& own_path, const std::string& prefix,
@@ -134,7 +144,13 @@ void ResultFileImpl::flush() {
 void ResultFileImpl::close() {
   flush();
   tables_.clear();
-  look([&] { h5_check(H5Fclose(file_.release()), "H5Fclose"); });
+  attempt(
+      [&] {
+        const auto result = H5Fclose(file_.release());
+        if (result < 0) note_broken();
+        h5_check(result, "H5Fclose");
+      },
+      true);
 }
 
 ResultFile::ResultFile(std::unique_ptr<ResultFileImpl> impl) : impl_(std::move(impl)) {}

@@ -42,6 +42,7 @@ class ResultFileImpl {
  private:
   void reserve(std::int64_t bytes);
   void note_size();
+  void attempt(const std::function<void()>& work, bool writes);
   parallel::Comm comm_;
   std::string path_;
   h5::File file_;

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <system_error>
+#include <vector>
 
 #include "nqf/parallel/errors.hpp"
 #include "record/descriptor.hpp"
@@ -48,6 +49,28 @@ void reserve_space(const std::string& path, std::int64_t size) {
   if (error == 0) return;
   if (error != EOPNOTSUPP && error != ENOSYS && error != EINVAL) throw RunError(system_reason(error));
   check_free_space(file.get(), size);
+}
+
+std::string with_reason(const std::string& text, const std::string& path) {
+  const auto probe = path + ".probe";
+  const int fd = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  int error = fd < 0 ? errno : 0;
+  if (fd >= 0) {
+    const std::vector<char> block(std::size_t{1} << 20);
+    // A write that hits a limit is short first; the next one tells why.
+    for (std::size_t done = 0; error == 0 && done < block.size();) {
+      const auto n = ::write(fd, block.data(), block.size() - done);
+      if (n > 0)
+        done += static_cast<std::size_t>(n);
+      else if (n == 0 || errno != EINTR)
+        error = n == 0 ? ENOSPC : errno;
+    }
+    if (error == 0 && ::fsync(fd) != 0) error = errno;
+    ::close(fd);
+    ::unlink(probe.c_str());
+  }
+  const auto reason = system_reason(error);
+  return error == 0 || text.find(reason) != std::string::npos ? text : fmt::format("{} ({})", text, reason);
 }
 
 void sync_to_disk(const std::string& path) {

@@ -12,6 +12,10 @@ namespace nqf::record {
 /// @throws RunError with the reason of the system
 void reserve_space(const std::string& path, std::int64_t size);
 
+/// `text` with the reason of the system added, as " (No space left on device)", if a file beside `path`
+/// cannot be written either: MPI-IO tells that a write failed, not why.
+std::string with_reason(const std::string& text, const std::string& path);
+
 /// Flushes a file or a directory to disk. @throws RunError
 void sync_to_disk(const std::string& path);
 

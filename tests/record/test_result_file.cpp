@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "nqf/parallel/errors.hpp"
+#include "nqf/record/failure.hpp"
 #include "record/dataset_io.hpp"
 #include "scratch.hpp"
 
@@ -199,6 +200,7 @@ TEST(ResultFile, AFullDiskIsAnErrorOnEveryRankAndWhatWasFlushedStays) {
       ADD_FAILURE() << "nothing thrown";
     } catch (const RunError& error) {
       EXPECT_EQ(error.what(), path + ": File too large");
+      EXPECT_FALSE(must_abort());
     }
     setrlimit(RLIMIT_FSIZE, &before);
   }

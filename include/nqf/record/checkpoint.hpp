@@ -74,9 +74,9 @@ struct LoadedCheckpoint {
 
 /// The newest two checkpoints of a run in one directory: checkpoint.h5 and checkpoint.previous.h5. All
 /// functions are collective and throw the same error on every rank.
-///   A new one is written as checkpoint.h5.part, closed, read back, compared with its checksums (CRC-32 over
-///   blocks of 2^20 elements in the global order, whatever the number of ranks), flushed to disk, then
-///   renamed, so that a kill at any moment leaves a good one.
+/// A new one is written as checkpoint.h5.part, closed, read back, compared with its checksums (CRC-32 over
+/// blocks of 2^20 elements in the global order, whatever the number of ranks), flushed to disk, then renamed,
+/// so that a kill at any moment leaves a good one.
 class CheckpointStore {
  public:
   CheckpointStore(const parallel::Comm& comm, const std::string& directory);

@@ -40,14 +40,13 @@ class Value {
 
 class ResultFileImpl;
 
-/// The data sets of one HDF5 group that grow together, a row at a time: columns of T numbers, and matrices n
-/// × T that get a column of n numbers with each row (axis 1 is the one that grows). Belongs to its
-/// ResultFile.
-///   Layout        the values of columns are taken from the root, those of a matrix from all ranks in rank
-///   order Collectivity  every function but those marked; all ranks append the same number of rows Buffering
-///   rows reach the file when ResultFile::flush() or close() is called, or some hundred have gathered;
-///                 appending allocates nothing
-///   Errors        RunError on every rank, naming the file; std::logic_error for a misuse
+/// The data sets of one HDF5 group that grow together, a row at a time: columns of T numbers, and matrices
+/// n × T that get a column of n numbers with each row (axis 1 grows). Belongs to its ResultFile.
+/// - Layout: values of columns are taken from the root, those of a matrix from all ranks in rank order.
+/// - Collective, but for rows(); all ranks append the same number of rows.
+/// - Rows reach the file with ResultFile::flush() or close(), or when some hundred have gathered; appending
+///   allocates nothing.
+/// - Errors: RunError on every rank, naming the file; std::logic_error for a misuse.
 class Table {
  public:
   Table(ResultFileImpl& file, std::string prefix, const std::string& path);  ///< use Scope::table
