@@ -88,7 +88,7 @@ CaseOutcome run_case(Campaign& campaign, const deck::Deck& deck, ModeSystem& sys
   auto schedule = make_schedule(deck, system.log_epsilon ? -*system.log_epsilon : 1.0);
   const double end = schedule.output_times.back();
   auto prediction = predict_system(comm, system, 2.0 * end, deck.output.path_events);
-  RunRecord record(comm, campaign.file, campaign.checkpoints, deck, system, prediction);
+  RunRecord record(comm, campaign.file, campaign.checkpoints, deck, system, prediction, loaded ? &loaded->data : nullptr);
   record.set_unfinished();
 
   std::optional<solver::Progress> resume;
@@ -96,7 +96,6 @@ CaseOutcome run_case(Campaign& campaign, const deck::Deck& deck, ModeSystem& sys
   std::span<const double> state = system.log_initial;
   if (loaded) {
     resume = progress_of(loaded->data, system.modes.global_size());
-    record.resume(*resume, loaded->data);
     fit_schedule(schedule, *resume);
     t0 = resume->time;
     state = resume->state;
@@ -105,7 +104,7 @@ CaseOutcome run_case(Campaign& campaign, const deck::Deck& deck, ModeSystem& sys
   if (!loaded) {
     std::vector<double> some_times;
     const auto& times = schedule.output_times;
-    const std::size_t stride = std::max<std::size_t>(1, times.size() / 100);
+    const std::size_t stride = std::max<std::size_t>(1, times.size() / 50);
     for (std::size_t i = 0; i < times.size(); i += stride) some_times.push_back(times[i]);
     record.write_theory(some_times, closed_form_losses(comm, system, some_times));
   }
@@ -113,7 +112,7 @@ CaseOutcome run_case(Campaign& campaign, const deck::Deck& deck, ModeSystem& sys
   auto simulation = make_simulation(comm, system, deck.solver, end, t0, state);
   solver::IgnitionDetector detector(comm, system.modes, prediction.log_threshold, prediction.ignition_time,
                                     predicted_intervals(prediction));
-  if (resume) detector.restore(resume->lit, resume->ignitions, state);
+  if (resume) detector.restore(resume->lit, resume->ignitions);
   solver::RunLoop loop(comm, *simulation.evolution, detector, record, campaign.stop, log, schedule);
 
   CaseOutcome outcome;

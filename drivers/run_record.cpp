@@ -35,7 +35,8 @@ std::vector<std::int64_t> logarithmic_selection(std::int64_t n, std::int64_t lim
 }  // namespace
 
 RunRecord::RunRecord(const parallel::Comm& comm, record::ResultFile& file, record::CheckpointStore& checkpoints,
-                     const deck::Deck& deck, const structure::ModeSystem& system, const Prediction& prediction)
+                     const deck::Deck& deck, const structure::ModeSystem& system, const Prediction& prediction,
+                     const record::CheckpointData* checkpoint)
     : comm_(comm),
       file_(file),
       scope_(file.scope(deck.case_name.empty() ? "" : "/case/" + deck.case_name)),
@@ -44,6 +45,7 @@ RunRecord::RunRecord(const parallel::Comm& comm, record::ResultFile& file, recor
       system_(system),
       prediction_(prediction) {
   select_modes();
+  if (checkpoint) resume(*checkpoint);  // before the tables are taken up at their lengths
   define_tables();
 }
 
@@ -199,12 +201,12 @@ solver::Progress progress_of(const record::CheckpointData& data, std::int64_t n_
   return progress;
 }
 
-void RunRecord::resume(const solver::Progress& progress, const record::CheckpointData& data) {
-  scope_.truncate("series", progress.outputs_written);
-  scope_.truncate("ignitions", progress.events_written);
-  scope_.truncate("modes", snapshots_among(progress.outputs_written));
-  outputs_ = progress.outputs_written;
-  n_events_ = progress.events_written;
+void RunRecord::resume(const record::CheckpointData& data) {
+  outputs_ = data.integer("outputs_written");
+  n_events_ = data.integer("events_written");
+  scope_.truncate("series", outputs_);
+  scope_.truncate("ignitions", n_events_);
+  scope_.truncate("modes", snapshots_among(outputs_));
   times_ = data.real_array("series_time");
   losses_ = data.real_array("series_loss");
   const auto& shown = data.real_array("shown_events");

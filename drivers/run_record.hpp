@@ -15,11 +15,11 @@ namespace nqf::drivers {
 /// One case of a run in result.h5 (the layout of README, "Results") and in the checkpoints.
 class RunRecord final : public solver::RunSink {
  public:
+  /// With a checkpoint, takes up the rows it knows of and forgets those behind it. Collective.
   RunRecord(const parallel::Comm& comm, record::ResultFile& file, record::CheckpointStore& checkpoints,
-            const deck::Deck& deck, const structure::ModeSystem& system, const Prediction& prediction);
+            const deck::Deck& deck, const structure::ModeSystem& system, const Prediction& prediction,
+            const record::CheckpointData* checkpoint);
 
-  /// Takes up the rows a checkpoint knows of and forgets those behind it.
-  void resume(const solver::Progress& progress, const record::CheckpointData& data);
   /// /theory and the deck; `times` and `losses` are the closed form, empty if there is none.
   void write_theory(std::span<const double> times, std::span<const double> losses);
 
@@ -39,6 +39,7 @@ class RunRecord final : public solver::RunSink {
   std::int64_t n_events() const { return n_events_; }
 
  private:
+  void resume(const record::CheckpointData& data);
   void define_tables();
   void select_modes();
   std::int64_t snapshots_among(std::int64_t outputs) const;

@@ -51,11 +51,10 @@ void IgnitionDetector::start(std::span<const double> state) {
       ignitions_[k] = 1;
     }
   }
-  restore(std::vector<std::uint8_t>(lit_), std::vector<std::int64_t>(ignitions_), state);
+  restore(std::vector<std::uint8_t>(lit_), std::vector<std::int64_t>(ignitions_));
 }
 
-void IgnitionDetector::restore(std::span<const std::uint8_t> lit, std::span<const std::int64_t> ignitions,
-                               std::span<const double> state) {
+void IgnitionDetector::restore(std::span<const std::uint8_t> lit, std::span<const std::int64_t> ignitions) {
   std::copy(lit.begin(), lit.end(), lit_.begin());
   std::copy(ignitions.begin(), ignitions.end(), ignitions_.begin());
   for (std::int64_t k = 0; k < modes_.local_size(); ++k) {
@@ -63,27 +62,38 @@ void IgnitionDetector::restore(std::span<const std::uint8_t> lit, std::span<cons
     next_level_[k] = lit_[k] ? levels.down : levels.up;
   }
   previous_slope_.clear();
-  previous_state_.assign(state.begin(), state.end());
+}
+
+void IgnitionDetector::find_candidates(std::span<const double> state, std::span<const double> slope, double h) {
+  candidates_.clear();
+  const std::int64_t n = modes_.local_size();
+  // Most steps see no crossing, so whole blocks are passed by a test without branches.
+  constexpr std::int64_t block = 1024;
+  for (std::int64_t begin = 0; begin < n; begin += block) {
+    const std::int64_t end = std::min(n, begin + block);
+    int any = 0;
+    for (std::int64_t k = begin; k < end; ++k) {
+      const int above = state[k] > next_level_[k], below = state[k] < next_level_[k];
+      any |= lit_[k] ? below : above;
+    }
+    if (!any) continue;
+    for (std::int64_t k = begin; k < end; ++k)
+      if (lit_[k] ? state[k] < next_level_[k] : state[k] > next_level_[k]) candidates_.push_back(k);
+  }
+  if (previous_slope_.empty()) return;
+  // A mode can also cross and come back within the step, but only if it turns round and could have come that far.
+  for (std::int64_t k = 0; k < n; ++k) {
+    const double toward = lit_[k] ? -1.0 : 1.0, before = previous_slope_[k];
+    if (before * toward > 0.0 && slope[k] * toward < 0.0 && (next_level_[k] - state[k]) * toward > 0.0 &&
+        std::min(std::abs(before), std::abs(slope[k])) * h > 0.25 * std::abs(next_level_[k] - state[k]))
+      candidates_.push_back(k);
+  }
 }
 
 std::vector<Event> IgnitionDetector::scan(Evolution& evolution, double step_begin) {
   const auto state = evolution.state();
   const auto slope = evolution.slope();
-  const double h = evolution.time() - step_begin;
-  candidates_.clear();
-  for (std::int64_t k = 0; k < modes_.local_size(); ++k) {
-    const double level = next_level_[k];
-    const bool crossed = lit_[k] ? state[k] < level : state[k] > level;
-    // A mode can also cross and come back within the step, but only if it turns round and could have come that far.
-    bool turned = false;
-    if (!previous_slope_.empty()) {
-      const double before = previous_slope_[k];
-      const double toward = lit_[k] ? -1.0 : 1.0;
-      turned = before * toward > 0.0 && slope[k] * toward < 0.0 &&
-               std::min(std::abs(before), std::abs(slope[k])) * h > std::abs(level - state[k]) * 0.25;
-    }
-    if (crossed || turned) candidates_.push_back(k);
-  }
+  find_candidates(state, slope, evolution.time() - step_begin);
   if (slope.empty())
     previous_slope_.clear();
   else

@@ -134,7 +134,7 @@ void RunLoop::save() {
   evolution_.restart(t, scratch_);
   const std::vector<std::uint8_t> lit(detector_.lit().begin(), detector_.lit().end());
   const std::vector<std::int64_t> ignitions(detector_.ignitions().begin(), detector_.ignitions().end());
-  detector_.restore(lit, ignitions, scratch_);
+  detector_.restore(lit, ignitions);
 }
 
 void RunLoop::show_progress(const std::string& label, bool last) {

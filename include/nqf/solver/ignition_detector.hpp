@@ -43,15 +43,14 @@ class IgnitionDetector {
   /// Flags and numbers of past ignitions, for a checkpoint.
   std::span<const std::uint8_t> lit() const { return lit_; }
   std::span<const std::int64_t> ignitions() const { return ignitions_; }
-  void restore(std::span<const std::uint8_t> lit, std::span<const std::int64_t> ignitions,
-               std::span<const double> state);
+  void restore(std::span<const std::uint8_t> lit, std::span<const std::int64_t> ignitions);
 
  private:
   struct Thresholds {
     double up, down, predicted_up, predicted_down;
   };
   Thresholds thresholds(std::int64_t local_mode) const;
-  void remember(std::span<const double> slope);
+  void find_candidates(std::span<const double> state, std::span<const double> slope, double h);
 
   const parallel::Comm& comm_;
   parallel::Partition modes_;
@@ -60,7 +59,7 @@ class IgnitionDetector {
   std::vector<double> next_level_;  // ln of the level whose crossing is the mode's next event
   std::vector<std::uint8_t> lit_;
   std::vector<std::int64_t> ignitions_;
-  std::vector<double> previous_slope_, previous_state_;
+  std::vector<double> previous_slope_;
   std::vector<std::int64_t> candidates_;
 };
 
