@@ -50,7 +50,6 @@ RunOutcome RunLoop::run(const std::optional<Progress>& resume, const std::string
       throw RunError(fmt::format("{} steps since the last output did not reach t = {:.10g} (now at {:.10g}); "
                                  "raise solver.max_steps or loosen solver.atol",
                                  schedule_.max_steps, times[outputs_], evolution_.time()));
-    watch_loss(evolution_.time(), evolution_.step_loss(), false);
     if (const auto found = detector_.scan(evolution_, step_begin); !found.empty()) {
       sink_.events(found);
       events_ += static_cast<std::int64_t>(found.size());
@@ -61,6 +60,8 @@ RunOutcome RunLoop::run(const std::optional<Progress>& resume, const std::string
       write_output(times[outputs_]);
       steps_since_output = 0;
     }
+    // After the outputs inside the step, which lie before its end.
+    watch_loss(evolution_.time(), evolution_.step_loss(), false);
     if (const auto every = schedule_.checkpoint_every_steps; every > 0 && evolution_.work().steps % every == 0)
       at_checkpoint = true;
     if (at_checkpoint) {
