@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "nqf/parallel/errors.hpp"
+#include "nqf/record/failure.hpp"
 #include "subcommands.hpp"
 
 namespace {
@@ -36,6 +37,11 @@ int main(int argc, char** argv) {
     } catch (const std::exception& error) {
       if (session.comm().is_root()) fmt::print(stderr, "nqf: {}\n", error.what());
       status = static_cast<int>(nqf::ExitStatus::run_failure);
+    }
+    // After a file could not be closed the libraries would crash in their own clean-up.
+    if (nqf::record::must_abort()) {
+      std::fflush(nullptr);
+      MPI_Abort(MPI_COMM_WORLD, status);
     }
     for (const auto& option : session.unused_petsc_options())
       if (session.comm().is_root()) fmt::print(stderr, "nqf: warning: PETSc does not know the option {}\n", option);

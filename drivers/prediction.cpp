@@ -109,6 +109,7 @@ Prediction predict_system(const parallel::Comm& comm, ModeSystem& system, double
   for (const double value : system.log_initial) largest = std::max(largest, value);
   largest = comm.max(largest);
   prediction.log_inverse_epsilon = system.log_epsilon ? -*system.log_epsilon : -largest;
+  if (!(prediction.log_inverse_epsilon > 0.0)) prediction.log_inverse_epsilon = 1.0;  // no small scale: plain time
   if (system.kind == ModeSystem::Kind::coupled)
     predict_coupled(comm, system, horizon, max_events, prediction);
   else

@@ -215,6 +215,11 @@ void RunRecord::resume(const record::CheckpointData& data) {
 }
 
 theory::PowerLawFit RunRecord::write_fit(const deck::FitOptions& options) {
+  if (!options.enabled) {
+    theory::PowerLawFit none;
+    none.reason = "switched off in the deck";
+    return none;
+  }
   theory::FitOptions fit_options;
   if (!options.window.empty()) fit_options.window = theory::TimeWindow{options.window[0], options.window[1]};
   if (prediction_.n_ignitions > 0) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "nqf/dynamics/lotka_volterra.hpp"
 #include "nqf/dynamics/uncoupled_modes.hpp"
+#include "nqf/parallel/errors.hpp"
 #include "nqf/solver/closed_form_evolution.hpp"
 #include "nqf/solver/cvode_evolution.hpp"
 #include "nqf/theory/logistic.hpp"
@@ -51,7 +51,9 @@ solver::ClosedForm closed_form(const parallel::Comm& comm, const ModeSystem& s) 
       for (std::int64_t k = 0; k < s.modes.local_size(); ++k)
         state[k] = s.log_initial[k] + s.sample_strengths[s.modes.begin() + k] * tau;
     };
-    form.crossing = [](std::int64_t, double) { return std::numeric_limits<double>::quiet_NaN(); };
+    form.log_value = [&s, solution](std::int64_t k, double t) {
+      return s.log_initial[k] + s.sample_strengths[s.modes.begin() + k] * solution->tau(t);
+    };
     form.loss = [solution](double t, std::span<const double>) {
       const double gap = solution->residual(t);
       return 0.5 * gap * gap;
@@ -59,12 +61,11 @@ solver::ClosedForm closed_form(const parallel::Comm& comm, const ModeSystem& s) 
     return form;
   }
   const bool is_signed = s.kind == ModeSystem::Kind::signed_samples;
-  form.state = [&s, is_signed](double t, std::span<double> state) {
-    for (std::int64_t k = 0; k < s.modes.local_size(); ++k)
-      state[k] = is_signed ? theory::log_growing_part(signed_sample(s, k), t) : theory::log_value(logistic(s, k), t);
+  form.log_value = [&s, is_signed](std::int64_t k, double t) {
+    return is_signed ? theory::log_growing_part(signed_sample(s, k), t) : theory::log_value(logistic(s, k), t);
   };
-  form.crossing = [&s, is_signed](std::int64_t k, double) {
-    return is_signed ? theory::ignition_time(signed_sample(s, k)) : theory::ignition_time(logistic(s, k));
+  form.state = [&s, log_value = form.log_value](double t, std::span<double> state) {
+    for (std::int64_t k = 0; k < s.modes.local_size(); ++k) state[k] = log_value(k, t);
   };
   form.loss = [&comm, &s](double t, std::span<const double>) { return closed_loss(comm, s, t); };
   return form;
@@ -105,6 +106,9 @@ std::vector<double> closed_form_losses(const parallel::Comm& comm, const ModeSys
 solver::Schedule make_schedule(const deck::Deck& deck, double log_inverse_epsilon) {
   const auto& time = deck.time;
   const double unit = time.unit == deck::TimeUnit::log_epsilon ? log_inverse_epsilon : 1.0;
+  if (!(unit > 0.0))
+    throw DeckError(time.place.file, time.place.line,
+                    "[time] unit = \"log_epsilon\": needs an epsilon below 1, so that ln(1/epsilon) is positive");
   solver::Schedule schedule;
   schedule.checkpoint_every_outputs = deck.checkpoint.every_outputs;
   schedule.checkpoint_every_steps = deck.checkpoint.every_steps;

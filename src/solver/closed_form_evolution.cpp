@@ -32,9 +32,16 @@ void ClosedFormEvolution::prepare_crossings(std::span<const std::int64_t> local_
 }
 
 double ClosedFormEvolution::next_crossing(std::size_t slot, double level, int direction, double from) const {
-  if (direction < 0) return nan;  // modes by themselves do not go dark
-  const double t = form_.crossing(prepared_[slot], level);
-  return t > from && t <= time_ ? t : nan;
+  // Each mode of these systems moves one way only, so a bracket of the whole step holds the crossing if there is one.
+  const auto mode = prepared_[slot];
+  const auto beyond = [&](double t) { return direction * (form_.log_value(mode, t) - level) > 0.0; };
+  if (beyond(from) || !beyond(time_)) return nan;
+  double before = from, after = time_;
+  while (true) {
+    const double middle = before + 0.5 * (after - before);
+    if (middle <= before || middle >= after) return after;
+    (beyond(middle) ? after : before) = middle;
+  }
 }
 
 }  // namespace nqf::solver
