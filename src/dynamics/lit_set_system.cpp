@@ -69,7 +69,13 @@ bool LitSetSystem::setup(double gamma) {
     root_[k] = lit ? std::sqrt(z_[k]) : 0.0;
     if (lit) own_lit_.push_back(begin + static_cast<std::int64_t>(k));
   }
-  statistics_.lit = interaction_.comm().sum(static_cast<std::int64_t>(own_lit_.size()));
+  double sums[2] = {static_cast<double>(own_lit_.size()), 0.0};
+  for (std::size_t k = 0; k < z_.size(); ++k)
+    if (root_[k] != 0.0) sums[1] += gamma * diagonal[k] * z_[k];
+  interaction_.comm().sum_in_place(std::span<double>(sums));
+  statistics_.lit = std::llround(sums[0]);
+  // The trace of γ V C V bounds its largest eigenvalue, and so what rounding C to single precision does to the system.
+  allows_single_ = sums[1] < 1e5;
   const bool direct = prefers_direct();
   if (direct != direct_ || direct) {
     if (!direct_ && direct) lit_at_choice_ = statistics_.lit;
@@ -82,6 +88,13 @@ bool LitSetSystem::setup(double gamma) {
   }
   factored_ = false;
   return direct_ ? factorise() : true;
+}
+
+void LitSetSystem::apply(std::span<const double> z, std::span<double> out) {
+  if (allows_single_)
+    interaction_.apply_approximately(z, out);
+  else
+    interaction_.apply(z, out);
 }
 
 bool LitSetSystem::factorise() {
@@ -151,7 +164,7 @@ bool LitSetSystem::solve_direct(std::span<const double> b, std::span<double> x) 
     const auto k = own_lit_[i] - begin;
     solution_[k] = root_[k] * lit_values_[offset + static_cast<int>(i)];
   }
-  interaction_.apply(solution_, product_);
+  apply(solution_, product_);
   for (std::size_t k = 0; k < product_.size(); ++k) x[k] = b[k] - gamma_ * product_[k];
   return true;
 }
@@ -188,7 +201,7 @@ bool LitSetSystem::solve_krylov(std::span<const double> b, std::span<const doubl
     if (iterations == max_iterations || !std::isfinite(rho)) return false;
     ++iterations;
     for (std::size_t k = 0; k < n; ++k) solution_[k] = root_[k] * direction_[k];
-    interaction_.apply(solution_, product_);
+    apply(solution_, product_);
     double curvature = 0.0;
     for (std::size_t k = 0; k < n; ++k)
       if (root_[k] != 0.0) curvature += direction_[k] * (direction_[k] + gamma_ * root_[k] * product_[k]);

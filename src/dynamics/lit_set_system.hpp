@@ -25,6 +25,7 @@ class LitSetSystem final : public LinearSystem {
   void forget() override;
 
  private:
+  void apply(std::span<const double> z, std::span<double> out);
   bool factorise();
   bool solve_direct(std::span<const double> b, std::span<double> x);
   bool solve_krylov(std::span<const double> b, std::span<const double> weights, double tolerance,
@@ -38,6 +39,7 @@ class LitSetSystem final : public LinearSystem {
   std::vector<double> z_;     // strengths at the linearisation
   std::vector<double> root_;  // √z on the lit set, zero elsewhere (own modes)
 
+  bool allows_single_ = true;           // single precision is enough for this γ
   bool direct_ = false;
   bool factored_ = false;               // factor_ belongs to the current setup
   std::vector<std::int64_t> lit_;       // global indices of the lit set, all ranks

@@ -20,6 +20,9 @@ DenseInteraction::DenseInteraction(const parallel::Comm& comm, const parallel::P
   for (std::int64_t k = 0; k < k_local; ++k) diagonal_[k] = rows_[(modes.begin() + k) * k_local + k];
   z_all_.resize(k_all);
   lit_columns_.reserve(k_all);
+  lit_single_columns_.reserve(k_all);
+  single_rows_.resize(rows_.size());
+  std::transform(rows_.begin(), rows_.end(), single_rows_.begin(), [](double c) { return static_cast<float>(c); });
   lit_values_.reserve(k_all);
   for (int r = 0; r < modes.n_ranks(); ++r) {
     counts_.push_back(narrow<int>(modes.local_size(r)));
@@ -84,14 +87,20 @@ void DenseInteraction::gather(std::span<const double> z) {
                       "MPI_Allgatherv");
 }
 
-void DenseInteraction::collect(std::int64_t begin, std::int64_t end) {
-  const std::int64_t k_local = modes_.local_size();
+namespace {
+
+/// Appends the columns of l in [begin, end) whose z is not zero.
+template <class Real>
+void collect(const std::vector<Real>& rows, std::int64_t k_local, std::span<const double> z, std::int64_t begin,
+             std::int64_t end, std::vector<const Real*>& columns, std::vector<double>& values) {
   for (std::int64_t l = begin; l < end; ++l) {
-    if (z_all_[l] == 0.0) continue;
-    lit_columns_.push_back(rows_.data() + l * k_local);
-    lit_values_.push_back(z_all_[l]);
+    if (z[l] == 0.0) continue;
+    columns.push_back(rows.data() + l * k_local);
+    values.push_back(z[l]);
   }
 }
+
+}  // namespace
 
 void DenseInteraction::apply(std::span<const double> z, std::span<double> out) {
   gather(z);
@@ -101,14 +110,25 @@ void DenseInteraction::apply(std::span<const double> z, std::span<double> out) {
   const auto own_lit = std::count_if(z.begin(), z.end(), [](double value) { return value != 0.0; });
   // The own diagonal block is symmetric: where most of it is lit, reading one triangle beats reading its lit columns.
   const bool use_symmetry = 2 * own_lit > k_local;
-  collect(0, modes_.begin());
-  if (!use_symmetry) collect(modes_.begin(), modes_.end());
-  collect(modes_.end(), modes_.global_size());
-  combine_columns(lit_columns_, lit_values_, out);
+  const auto take = [&](std::int64_t begin, std::int64_t end) {
+    collect(rows_, k_local, z_all_, begin, end, lit_columns_, lit_values_);
+  };
+  take(0, modes_.begin());
+  if (!use_symmetry) take(modes_.begin(), modes_.end());
+  take(modes_.end(), modes_.global_size());
+  combine_columns(std::span<const double* const>(lit_columns_), lit_values_, out);
   if (!use_symmetry) return;
   const int n = narrow<int>(k_local), step = 1;
   const double one = 1.0;
   dsymv_("L", &n, &one, rows_.data() + modes_.begin() * k_local, &n, z.data(), &step, &one, out.data(), &step);
+}
+
+void DenseInteraction::apply_approximately(std::span<const double> z, std::span<double> out) {
+  gather(z);
+  lit_single_columns_.clear();
+  lit_values_.clear();
+  collect(single_rows_, modes_.local_size(), z_all_, 0, modes_.global_size(), lit_single_columns_, lit_values_);
+  combine_columns(std::span<const float* const>(lit_single_columns_), lit_values_, out);
 }
 
 void DenseInteraction::net_growth(std::span<const double> z, std::span<double> out) {

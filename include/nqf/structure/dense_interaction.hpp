@@ -7,8 +7,9 @@
 
 namespace nqf::structure {
 
-/// C kept as a matrix. Each rank stores its rows, K·K/ranks doubles; apply() is one gather of z and reads the columns of
-/// lit modes once.
+/// C kept as a matrix. Each rank stores its rows, K·K/ranks doubles, and the same in single precision for Newton's
+/// products, which are bound by memory: 12 bytes an entry. A product is one gather of z and reads the columns of lit
+/// modes once.
 class DenseInteraction final : public Interaction {
  public:
   /// rows      own rows of C, column-major: rows[l·K_local + k] = C_{begin+k, l}
@@ -24,6 +25,7 @@ class DenseInteraction final : public Interaction {
                                                          std::span<const double> weight, bool is_signed);
 
   void apply(std::span<const double> z, std::span<double> out) override;
+  void apply_approximately(std::span<const double> z, std::span<double> out) override;
   void net_growth(std::span<const double> z, std::span<double> out) override;
   double loss(std::span<const double> z, std::span<const double> net) override;
   void block(std::span<const std::int64_t> rows, std::span<const std::int64_t> columns,
@@ -42,14 +44,15 @@ class DenseInteraction final : public Interaction {
 
  private:
   void gather(std::span<const double> z);
-  void collect(std::int64_t begin, std::int64_t end);  // lit columns of this range
 
   std::vector<double> rows_;
   std::optional<double> loss_at_zero_;
   double minimum_ = 0.0;
   std::vector<double> z_all_;
   std::vector<int> counts_, offsets_;
+  std::vector<float> single_rows_;  // rows_ in single precision
   std::vector<const double*> lit_columns_;
+  std::vector<const float*> lit_single_columns_;
   std::vector<double> lit_values_;
 };
 

@@ -19,6 +19,8 @@ class Interaction {
 
   /// out = C z, own entries. Collective; no allocation.
   virtual void apply(std::span<const double> z, std::span<double> out) = 0;
+  /// out ≈ C z to single precision, where that is cheaper; for Newton corrections, which need a few digits only.
+  virtual void apply_approximately(std::span<const double> z, std::span<double> out) { apply(z, out); }
   /// out = ζ − C z, own entries; where residuals are at hand they are formed first, which loses fewer digits. Collective.
   virtual void net_growth(std::span<const double> z, std::span<double> out) = 0;
   /// L(z), given net = ζ − C z. Collective.
