@@ -72,9 +72,10 @@ std::int64_t count_modes(const Comm& comm, std::int64_t count, const deck::Place
   return count;
 }
 
-/// ln z_k(0) of the own modes, from [initial] or from the system's file. `scale` is what relative_to_saturation means.
+/// ln z_k(0) of the own modes, from [initial] or from the system's file. `scale` is what relative_to_saturation means;
+/// none for coupled modes (an empty span is a rank without modes).
 std::vector<double> load_log_initial(const Comm& comm, const deck::InitialOptions& initial, const std::string& file,
-                                     const Partition& modes, std::span<const double> scale) {
+                                     const Partition& modes, std::optional<std::span<const double>> scale) {
   const bool in_deck = initial.value.given() || initial.log_value.given() || initial.epsilon.given();
   const auto value = in_deck ? initial.value : data::or_dataset(comm, initial.value, file, "initial");
   const auto log_value = in_deck || value.given() ? initial.log_value
@@ -97,9 +98,9 @@ std::vector<double> load_log_initial(const Comm& comm, const deck::InitialOption
                               : fmt::format("[initial] is missing, and {} has neither 'initial' nor 'log_initial'", file));
   }
   if (initial.relative_to_saturation) {
-    if (scale.empty())
+    if (!scale)
       refuse(initial.place, "[initial] relative_to_saturation: coupled modes have no saturation of their own");
-    for (std::size_t k = 0; k < result.size(); ++k) result[k] += std::log(std::abs(scale[k]));
+    for (std::size_t k = 0; k < result.size(); ++k) result[k] += std::log(std::abs((*scale)[k]));
   }
   return result;
 }
@@ -195,7 +196,7 @@ void make_dense(const Comm& comm, const Deck& deck, const ArraySource& growth, c
                           modes.begin() + k, interaction->growth_rate()[k]));
   });
   adopt(system, std::move(interaction));
-  system.log_initial = load_log_initial(comm, deck.initial, options.file, system.modes, {});
+  system.log_initial = load_log_initial(comm, deck.initial, options.file, system.modes, std::nullopt);
 }
 
 /// C = 4 Fᵀ diag(π) F, formed once when that is smaller (K < N), else kept factored.
@@ -238,7 +239,7 @@ void make_modes(const Comm& comm, const Deck& deck, ModeSystem& system) {
                                                           : data::or_dataset(comm, options.drop, options.file, "drop");
   if (!wants_uncoupled && features.given() && !options.coupling.given() && !options.growth_rate.given()) {
     make_from_samples(comm, data::load_samples(comm, options), false, system);
-    system.log_initial = load_log_initial(comm, deck.initial, options.file, system.modes, {});
+    system.log_initial = load_log_initial(comm, deck.initial, options.file, system.modes, std::nullopt);
     return;
   }
   if (!growth.given()) refuse(options.place, fmt::format("[modes] growth_rate: is missing{}",
@@ -256,7 +257,7 @@ void make_diagonal_network(const Comm& comm, const Deck& deck, ModeSystem& syste
   system.signed_features = deck.diagonal_network.is_signed;
   if (system.image_rows > 0) system.mode_name = "pixel";
   make_from_samples(comm, std::move(samples), deck.diagonal_network.is_signed, system);
-  system.log_initial = load_log_initial(comm, deck.initial, deck.diagonal_network.file, system.modes, {});
+  system.log_initial = load_log_initial(comm, deck.initial, deck.diagonal_network.file, system.modes, std::nullopt);
 }
 
 void make_samples(const Comm& comm, const Deck& deck, ModeSystem& system) {
@@ -325,7 +326,7 @@ void make_single_sample(const Comm& comm, const Deck& deck, ModeSystem& system) 
   system.sample_target = options.target;
   const double target = options.target, weight = 1.0;
   adopt(system, std::make_unique<FactoredInteraction>(comm, modes, std::move(own), std::span(&target, 1), std::span(&weight, 1)));
-  system.log_initial = load_log_initial(comm, deck.initial, "", system.modes, {});
+  system.log_initial = load_log_initial(comm, deck.initial, "", system.modes, std::nullopt);
 }
 
 }  // namespace
