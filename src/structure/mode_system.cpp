@@ -174,19 +174,29 @@ void make_dense(const Comm& comm, const Deck& deck, const ArraySource& growth, c
   if (options.count != 0 && options.count != shape.rows)
     blame(fmt::format("has {} rows, but [modes] count is {}", shape.rows, options.count));
   const Partition modes(shape.rows, comm);
-  auto rates = data::load_array(comm, growth, modes);
+  const auto rates = data::load_array(comm, growth, modes);
   const auto row_major = data::load_matrix(comm, coupling, modes, shape.columns);
   const std::int64_t k_local = modes.local_size();
   std::vector<double> rows(row_major.size());
   for (std::int64_t k = 0; k < k_local; ++k)
     for (std::int64_t l = 0; l < shape.columns; ++l) rows[l * k_local + k] = row_major[k * shape.columns + l];
-  auto interaction = std::make_unique<DenseInteraction>(comm, modes, std::move(rows), std::move(rates));
+  auto interaction = std::make_unique<DenseInteraction>(comm, modes, std::move(rows), rates);
   const auto asymmetry = interaction->asymmetry();
   // Rounding of a product computed elsewhere is let pass, a matrix that means something else is not.
   if (asymmetry.value > 1e-9)
     blame(fmt::format("is not symmetric: entries ({0}, {1}) and ({1}, {0}) differ by {2:.3g} of the diagonal", asymmetry.row,
                       asymmetry.column, asymmetry.value));
   system.asymmetry = asymmetry.value;
+  if (asymmetry.value > 0.0) {
+    // Which triangle is read depends on the lit set and on the ranks: the mean of the two is one matrix for all.
+    interaction.reset();
+    auto mean = data::redistribute_columns(comm, row_major, modes, modes);  // column k of C, as rows of its transpose
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] = 0.5 * (mean[i] + row_major[i]);
+    rows.resize(mean.size());
+    for (std::int64_t k = 0; k < k_local; ++k)
+      for (std::int64_t l = 0; l < shape.columns; ++l) rows[l * k_local + k] = mean[k * shape.columns + l];
+    interaction = std::make_unique<DenseInteraction>(comm, modes, std::move(rows), rates);
+  }
   parallel::collectively(comm, [&] {
     for (std::int64_t k = 0; k < k_local; ++k)
       if (const double c = interaction->diagonal()[k]; c < 0.0)
