@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "nqf/parallel/blas.hpp"
 #include "nqf/parallel/narrow.hpp"
@@ -180,7 +181,8 @@ bool LitSetSystem::solve_krylov(std::span<const double> b, std::span<const doubl
   precondition();
   std::copy(preconditioned_.begin(), preconditioned_.end(), direction_.begin());
   std::int64_t iterations = 0;
-  while (error > tolerance) {
+  const double goal = std::max(tolerance, std::numeric_limits<double>::epsilon() * error);  // below it is rounding
+  while (error > goal) {
     if (iterations == max_iterations || !std::isfinite(rho)) return false;
     ++iterations;
     for (std::size_t k = 0; k < n; ++k) solution_[k] = root_[k] * direction_[k];
@@ -199,6 +201,7 @@ bool LitSetSystem::solve_krylov(std::span<const double> b, std::span<const doubl
     for (std::size_t k = 0; k < n; ++k)
       direction_[k] = root_[k] == 0.0 ? 0.0 : preconditioned_[k] + beta * direction_[k];
   }
+  if (!std::isfinite(rho)) return false;  // a NaN is lost in the maximum
   statistics_.iterations += iterations;
   recent_iterations_ += iterations;
   ++recent_solves_;
