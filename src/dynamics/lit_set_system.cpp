@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "nqf/parallel/blas.hpp"
 #include "nqf/parallel/narrow.hpp"
@@ -197,7 +198,9 @@ bool LitSetSystem::solve_krylov(std::span<const double> b, std::span<const doubl
   for (std::size_t k = 0; k < n; ++k) direction_[k] = root_[k] == 0.0 ? 0.0 : preconditioned_[k];
   std::int64_t iterations = 0;
   double rho = sums[0];
-  while (reach * std::sqrt(sums[1]) > tolerance) {
+  const auto error_bound = [&] { return reach * std::sqrt(sums[1]); };
+  const double goal = std::max(tolerance, std::numeric_limits<double>::epsilon() * error_bound());  // below is rounding
+  while (error_bound() > goal) {
     if (iterations == max_iterations || !std::isfinite(rho)) return false;
     ++iterations;
     for (std::size_t k = 0; k < n; ++k) solution_[k] = root_[k] * direction_[k];
@@ -217,6 +220,7 @@ bool LitSetSystem::solve_krylov(std::span<const double> b, std::span<const doubl
     for (std::size_t k = 0; k < n; ++k)
       direction_[k] = root_[k] == 0.0 ? 0.0 : preconditioned_[k] + beta * direction_[k];
   }
+  if (!std::isfinite(rho)) return false;  // a NaN is lost in the maximum
   statistics_.iterations += iterations;
   recent_iterations_ += iterations;
   ++recent_solves_;

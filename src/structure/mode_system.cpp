@@ -72,9 +72,10 @@ std::int64_t count_modes(const Comm& comm, std::int64_t count, const deck::Place
   return count;
 }
 
-/// ln z_k(0) of the own modes, from [initial] or from the system's file. `scale` is what relative_to_saturation means.
+/// ln z_k(0) of the own modes, from [initial] or from the system's file. `scale` is what relative_to_saturation means;
+/// none for coupled modes (an empty span is a rank without modes).
 std::vector<double> load_log_initial(const Comm& comm, const deck::InitialOptions& initial, const std::string& file,
-                                     const Partition& modes, std::span<const double> scale) {
+                                     const Partition& modes, std::optional<std::span<const double>> scale) {
   const bool in_deck = initial.value.given() || initial.log_value.given() || initial.epsilon.given();
   const auto value = in_deck ? initial.value : data::or_dataset(comm, initial.value, file, "initial");
   const auto log_value = in_deck || value.given() ? initial.log_value
@@ -97,9 +98,9 @@ std::vector<double> load_log_initial(const Comm& comm, const deck::InitialOption
                               : fmt::format("[initial] is missing, and {} has neither 'initial' nor 'log_initial'", file));
   }
   if (initial.relative_to_saturation) {
-    if (scale.empty())
+    if (!scale)
       refuse(initial.place, "[initial] relative_to_saturation: coupled modes have no saturation of their own");
-    for (std::size_t k = 0; k < result.size(); ++k) result[k] += std::log(std::abs(scale[k]));
+    for (std::size_t k = 0; k < result.size(); ++k) result[k] += std::log(std::abs((*scale)[k]));
   }
   return result;
 }
@@ -173,19 +174,29 @@ void make_dense(const Comm& comm, const Deck& deck, const ArraySource& growth, c
   if (options.count != 0 && options.count != shape.rows)
     blame(fmt::format("has {} rows, but [modes] count is {}", shape.rows, options.count));
   const Partition modes(shape.rows, comm);
-  auto rates = data::load_array(comm, growth, modes);
+  const auto rates = data::load_array(comm, growth, modes);
   const auto row_major = data::load_matrix(comm, coupling, modes, shape.columns);
   const std::int64_t k_local = modes.local_size();
   std::vector<double> rows(row_major.size());
   for (std::int64_t k = 0; k < k_local; ++k)
     for (std::int64_t l = 0; l < shape.columns; ++l) rows[l * k_local + k] = row_major[k * shape.columns + l];
-  auto interaction = std::make_unique<DenseInteraction>(comm, modes, std::move(rows), std::move(rates));
+  auto interaction = std::make_unique<DenseInteraction>(comm, modes, std::move(rows), rates);
   const auto asymmetry = interaction->asymmetry();
   // Rounding of a product computed elsewhere is let pass, a matrix that means something else is not.
   if (asymmetry.value > 1e-9)
     blame(fmt::format("is not symmetric: entries ({0}, {1}) and ({1}, {0}) differ by {2:.3g} of the diagonal", asymmetry.row,
                       asymmetry.column, asymmetry.value));
   system.asymmetry = asymmetry.value;
+  if (asymmetry.value > 0.0) {
+    // Which triangle is read depends on the lit set and on the ranks: the mean of the two is one matrix for all.
+    interaction.reset();
+    auto mean = data::redistribute_columns(comm, row_major, modes, modes);  // column k of C, as rows of its transpose
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] = 0.5 * (mean[i] + row_major[i]);
+    rows.resize(mean.size());
+    for (std::int64_t k = 0; k < k_local; ++k)
+      for (std::int64_t l = 0; l < shape.columns; ++l) rows[l * k_local + k] = mean[k * shape.columns + l];
+    interaction = std::make_unique<DenseInteraction>(comm, modes, std::move(rows), rates);
+  }
   parallel::collectively(comm, [&] {
     for (std::int64_t k = 0; k < k_local; ++k)
       if (const double c = interaction->diagonal()[k]; c < 0.0)
@@ -195,7 +206,7 @@ void make_dense(const Comm& comm, const Deck& deck, const ArraySource& growth, c
                           modes.begin() + k, interaction->growth_rate()[k]));
   });
   adopt(system, std::move(interaction));
-  system.log_initial = load_log_initial(comm, deck.initial, options.file, system.modes, {});
+  system.log_initial = load_log_initial(comm, deck.initial, options.file, system.modes, std::nullopt);
 }
 
 /// C = 4 Fᵀ diag(π) F, formed once when that is smaller (K < N), else kept factored.
@@ -238,7 +249,7 @@ void make_modes(const Comm& comm, const Deck& deck, ModeSystem& system) {
                                                           : data::or_dataset(comm, options.drop, options.file, "drop");
   if (!wants_uncoupled && features.given() && !options.coupling.given() && !options.growth_rate.given()) {
     make_from_samples(comm, data::load_samples(comm, options), false, system);
-    system.log_initial = load_log_initial(comm, deck.initial, options.file, system.modes, {});
+    system.log_initial = load_log_initial(comm, deck.initial, options.file, system.modes, std::nullopt);
     return;
   }
   if (!growth.given()) refuse(options.place, fmt::format("[modes] growth_rate: is missing{}",
@@ -256,7 +267,7 @@ void make_diagonal_network(const Comm& comm, const Deck& deck, ModeSystem& syste
   system.signed_features = deck.diagonal_network.is_signed;
   if (system.image_rows > 0) system.mode_name = "pixel";
   make_from_samples(comm, std::move(samples), deck.diagonal_network.is_signed, system);
-  system.log_initial = load_log_initial(comm, deck.initial, deck.diagonal_network.file, system.modes, {});
+  system.log_initial = load_log_initial(comm, deck.initial, deck.diagonal_network.file, system.modes, std::nullopt);
 }
 
 void make_samples(const Comm& comm, const Deck& deck, ModeSystem& system) {
@@ -325,7 +336,7 @@ void make_single_sample(const Comm& comm, const Deck& deck, ModeSystem& system) 
   system.sample_target = options.target;
   const double target = options.target, weight = 1.0;
   adopt(system, std::make_unique<FactoredInteraction>(comm, modes, std::move(own), std::span(&target, 1), std::span(&weight, 1)));
-  system.log_initial = load_log_initial(comm, deck.initial, "", system.modes, {});
+  system.log_initial = load_log_initial(comm, deck.initial, "", system.modes, std::nullopt);
 }
 
 }  // namespace

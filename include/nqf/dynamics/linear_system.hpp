@@ -14,8 +14,9 @@ class LinearSystem {
   virtual bool linearise(std::span<const double> state) = 0;
   /// Prepares solves with this γ. @return false if that fails (the integrator then takes a smaller step)
   virtual bool setup(double gamma) = 0;
-  /// x with an error of at most `tolerance` in max_k |weights_k (x − x_exact)_k| where the method is iterative (0: as far
-  /// as rounding allows); x and b may be the same array.
+  /// x with an error of about `tolerance` at most in max_k |weights_k (x − x_exact)_k| where the method is iterative
+  /// (estimated from the residual; 0: as far as rounding allows); x and b may be the same array.
+  /// @return false if it could not be found
   virtual bool solve(std::span<const double> b, std::span<const double> weights, double tolerance,
                      std::span<double> x) = 0;
   /// Forgets what earlier solves taught, so that a restarted run takes the same decisions as the straight one.
