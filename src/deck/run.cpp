@@ -51,6 +51,8 @@ SolverOptions SolverOptions::from(TableReader table) {
              {{"auto", NewtonSolver::automatic},
               {"direct", NewtonSolver::direct},
               {"krylov", NewtonSolver::krylov}});
+  table.read("single_precision", o.single_precision,
+             "Newton's products with a dense coupling in single precision (the rates stay in double)");
   table.read("lit_threshold", o.lit_threshold,
              "a mode is in the Newton system when gamma C_kk z_k exceeds it [-]", non_negative);
   table.read("dark_fraction", o.dark_fraction,

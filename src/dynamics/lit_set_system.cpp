@@ -18,8 +18,11 @@ constexpr std::int64_t max_iterations = 200;
 constexpr std::int64_t largest_factor = 20000;  // 3.2 GB each for the block and its factor
 }  // namespace
 
-LitSetSystem::LitSetSystem(structure::Interaction& interaction, deck::NewtonSolver method, double lit_threshold)
-    : interaction_(interaction), method_(method), lit_threshold_(lit_threshold) {
+LitSetSystem::LitSetSystem(structure::Interaction& interaction, const deck::SolverOptions& options)
+    : interaction_(interaction),
+      method_(options.newton),
+      lit_threshold_(options.lit_threshold),
+      single_precision_(options.single_precision) {
   const auto n = static_cast<std::size_t>(interaction.modes().local_size());
   for (auto* vector : {&z_, &root_, &residual_, &direction_, &product_, &solution_, &preconditioned_, &accumulated_})
     vector->assign(n, 0.0);
@@ -27,7 +30,7 @@ LitSetSystem::LitSetSystem(structure::Interaction& interaction, deck::NewtonSolv
   own_values_.reserve(n);
   counts_.resize(interaction.comm().size());
   offsets_.resize(interaction.comm().size());
-  direct_ = method == deck::NewtonSolver::direct;
+  direct_ = method_ == deck::NewtonSolver::direct;
 }
 
 void LitSetSystem::forget() {
@@ -76,7 +79,7 @@ bool LitSetSystem::setup(double gamma) {
   interaction_.comm().sum_in_place(std::span<double>(sums));
   statistics_.lit = std::llround(sums[0]);
   // The trace of γ V C V bounds its largest eigenvalue, and so what rounding C to single precision does to the system.
-  allows_single_ = sums[1] < 1e5;
+  use_single_ = single_precision_ && sums[1] < 1e5;
   const bool direct = prefers_direct();
   if (direct != direct_ || direct) {
     if (!direct_ && direct) lit_at_choice_ = statistics_.lit;
@@ -92,7 +95,7 @@ bool LitSetSystem::setup(double gamma) {
 }
 
 void LitSetSystem::apply(std::span<const double> z, std::span<double> out) {
-  if (allows_single_)
+  if (use_single_)
     interaction_.apply_approximately(z, out);
   else
     interaction_.apply(z, out);

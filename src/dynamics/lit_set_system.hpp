@@ -17,7 +17,8 @@ namespace nqf::dynamics {
 /// Memory: K_local for each of a few vectors, and |A|² twice (C_AA and its factor) where the factorisation is used.
 class LitSetSystem final : public LinearSystem {
  public:
-  LitSetSystem(structure::Interaction& interaction, deck::NewtonSolver method, double lit_threshold);
+  /// Reads newton, lit_threshold and single_precision of the options.
+  LitSetSystem(structure::Interaction& interaction, const deck::SolverOptions& options);
   bool linearise(std::span<const double> state) override;
   bool setup(double gamma) override;
   bool solve(std::span<const double> b, std::span<const double> weights, double tolerance,
@@ -35,11 +36,12 @@ class LitSetSystem final : public LinearSystem {
   structure::Interaction& interaction_;
   deck::NewtonSolver method_;
   double lit_threshold_;
+  bool single_precision_;
   double gamma_ = 0.0;
   std::vector<double> z_;     // strengths at the linearisation
   std::vector<double> root_;  // √z on the lit set, zero elsewhere (own modes)
 
-  bool allows_single_ = true;           // single precision is enough for this γ
+  bool use_single_ = false;             // single precision is wanted, and enough for this γ
   bool direct_ = false;
   bool factored_ = false;               // factor_ belongs to the current setup
   std::vector<std::int64_t> lit_;       // global indices of the lit set, all ranks

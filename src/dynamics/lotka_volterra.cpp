@@ -58,7 +58,7 @@ double LotkaVolterra::loss_rate(std::span<const double> state, std::span<const d
 }
 
 std::unique_ptr<LinearSystem> LotkaVolterra::make_linear_system(const deck::SolverOptions& options) {
-  return std::make_unique<LitSetSystem>(interaction_, options.newton, options.lit_threshold);
+  return std::make_unique<LitSetSystem>(interaction_, options);
 }
 
 }  // namespace nqf::dynamics

@@ -81,6 +81,7 @@ class LitSet : public ::testing::TestWithParam<std::tuple<std::int64_t, Coupling
   }
   std::unique_ptr<LinearSystem> system(NewtonSolver newton, double lit_threshold) {
     deck::SolverOptions options;
+    options.single_precision = false;  // compared to rounding below
     options.newton = newton;
     options.lit_threshold = lit_threshold;
     return flow.make_linear_system(options);

@@ -16,7 +16,7 @@ TEST(CombineColumns, IsTheWeightedSumForEveryNumberOfRowsAndColumns) {
       std::vector<const double*> columns;
       for (std::size_t j = 0; j < n_columns; ++j) columns.push_back(values.data() + j * n_rows);
       std::vector<double> out(n_rows, 7.0), expected(n_rows, 0.0);  // what out held before must not matter
-      combine_columns(columns, weights, out);
+      combine_columns(std::span<const double* const>(columns), weights, out);
       double scale = 0.0;
       for (std::size_t i = 0; i < n_rows; ++i) {
         double magnitude = 0.0;
