@@ -111,8 +111,8 @@ CaseOutcome run_case(Campaign& campaign, const deck::Deck& deck, ModeSystem& sys
   }
 
   auto simulation = make_simulation(comm, system, deck.solver, end, t0, state);
-  solver::IgnitionDetector detector(comm, system.modes, prediction.log_threshold, prediction.ignition_time,
-                                    predicted_intervals(prediction));
+  solver::IgnitionDetector detector(comm, system.modes, std::move(prediction.log_threshold),
+                                    std::move(prediction.ignition_time), predicted_intervals(prediction));
   if (resume) detector.restore(resume->lit, resume->ignitions);
   solver::RunLoop loop(comm, *simulation.evolution, detector, record, campaign.stop, log, schedule);
 

@@ -87,8 +87,8 @@ Simulation make_simulation(const parallel::Comm& comm, ModeSystem& system, const
   } else {
     simulation.flow = std::make_unique<dynamics::UncoupledModes>(
         comm, system.modes,
-        dynamics::UncoupledParameters{system.growth_rate, system.self_coupling, system.loss_scale, system.log_product,
-                                      system.loss_offset});
+        dynamics::UncoupledParameters{std::move(system.growth_rate), std::move(system.self_coupling),
+                                      std::move(system.loss_scale), std::move(system.log_product), system.loss_offset});
   }
   simulation.evolution = std::make_unique<solver::CvodeEvolution>(*simulation.flow, options, t0, state);
   return simulation;
