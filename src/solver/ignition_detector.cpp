@@ -81,11 +81,13 @@ void IgnitionDetector::find_candidates(std::span<const double> state, std::span<
       if (lit_[k] ? state[k] < next_level_[k] : state[k] > next_level_[k]) candidates_.push_back(k);
   }
   if (previous_slope_.empty()) return;
-  // A mode can also cross and come back within the step, but only if it turns round and could have come that far.
+  // A mode can also cross and come back within the step, but only if it turns round and could have come that far: a
+  // trajectory that bends one way is nowhere further from its end than its slope there times h. (Its slope at the start
+  // says nothing: the turn may lie right behind it.) A factor of 4 leaves room for one that bends less simply.
   for (std::int64_t k = 0; k < n; ++k) {
-    const double toward = lit_[k] ? -1.0 : 1.0, before = previous_slope_[k];
-    if (before * toward > 0.0 && slope[k] * toward < 0.0 && (next_level_[k] - state[k]) * toward > 0.0 &&
-        std::min(std::abs(before), std::abs(slope[k])) * h > 0.25 * std::abs(next_level_[k] - state[k]))
+    const double toward = lit_[k] ? -1.0 : 1.0;
+    if (previous_slope_[k] * toward > 0.0 && slope[k] * toward < 0.0 && (next_level_[k] - state[k]) * toward > 0.0 &&
+        std::abs(slope[k]) * h > 0.25 * std::abs(next_level_[k] - state[k]))
       candidates_.push_back(k);
   }
 }
