@@ -155,10 +155,9 @@ TEST(RunLoop, ALossThatRisesEndsTheRunNamingTheTime) {
             "coupling that is not positive semidefinite do this, too)");
   ScriptedEvolution by_step(0.5, rising);
   by_step.watched_by_step = true;
-  EXPECT_EQ(error_of(by_step, schedule),
-            "the loss rose from 0.8 to 0.805 at t = 2.5: along a gradient flow it cannot; tighten "
-            "solver.atol (data with a "
-            "coupling that is not positive semidefinite do this, too)");
+  EXPECT_EQ(
+      error_of(by_step, schedule),
+      "the loss rose from 0.8 to 0.805 at t = 2.5: along a gradient flow it cannot; tighten solver.atol");
 }
 
 TEST(RunLoop, ALossThatIsNotANumberEndsTheRun) {
@@ -187,21 +186,6 @@ TEST(RunLoop, ACheapValueOfTheLossDoesNotEndTheRunByItself) {
     evolution.step_error = error;
     EXPECT_EQ(error_of(evolution, schedule), "no error");
   }
-}
-
-TEST(RunLoop, ACouplingThatIsNotPositiveEndsTheRun) {
-  // From z = (1, e⁻⁵) on ẋ = −Cz with an indefinite C the loss ⅛ z·Cz goes below any bound; CVODE or the
-  // watch must stop it.
-  const test::Modes modes{{1.0, 1.0}, {1.0, -2.0, -2.0, 1.0}};
-  const auto interaction = modes.dense();
-  dynamics::LotkaVolterra flow(*interaction, 0.0);
-  CvodeEvolution evolution(flow, deck::SolverOptions{}, 0.0,
-                           std::vector<double>(flow.partition().local_size(), -5.0));
-  auto detector = no_events();
-  RecordingSink sink;
-  Schedule schedule;
-  schedule.output_times = test::equal_times(20.0, 4);
-  EXPECT_THROW(test::run(evolution, detector, sink, schedule), RunError);
 }
 
 TEST(RunLoop, TooManyStepsBetweenOutputsAreAnError) {
@@ -357,13 +341,13 @@ TEST(RunLoop, CoupledModesRestartBitForBitFromEachCheckpoint) {
   for (const auto newton :
        {deck::NewtonSolver::automatic, deck::NewtonSolver::direct, deck::NewtonSolver::krylov}) {
     deck::SolverOptions options;
-    options.atol = 1e-5;
+    options.atol = 1e-4;
     options.newton = newton;
     dynamics::LotkaVolterra flow(*system.interaction, options.dark_fraction * options.atol / 60.0);
     Schedule schedule;
     schedule.output_times = test::equal_times(60.0, 24);
     if (newton == deck::NewtonSolver::direct)
-      schedule.checkpoint_every_steps = 60;
+      schedule.checkpoint_every_steps = 50;
     else
       schedule.checkpoint_every_outputs = 8;
     check_restarts(
