@@ -81,11 +81,13 @@ void IgnitionDetector::find_candidates(std::span<const double> state, std::span<
       if (lit_[k] ? state[k] < next_level_[k] : state[k] > next_level_[k]) candidates_.push_back(k);
   }
   if (previous_slope_.empty()) return;
-  // A mode can also cross and come back within the step, but only if it turns round and could have come that far.
+  // A mode can also cross and come back within the step, but only if it turns round and could have come that far: a
+  // trajectory that bends one way is nowhere further from its end than its slope there times h. (Its slope at the start
+  // says nothing: the turn may lie right behind it.) A factor of 4 leaves room for one that bends less simply.
   for (std::int64_t k = 0; k < n; ++k) {
-    const double toward = lit_[k] ? -1.0 : 1.0, before = previous_slope_[k];
-    if (before * toward > 0.0 && slope[k] * toward < 0.0 && (next_level_[k] - state[k]) * toward > 0.0 &&
-        std::min(std::abs(before), std::abs(slope[k])) * h > 0.25 * std::abs(next_level_[k] - state[k]))
+    const double toward = lit_[k] ? -1.0 : 1.0;
+    if (previous_slope_[k] * toward > 0.0 && slope[k] * toward < 0.0 && (next_level_[k] - state[k]) * toward > 0.0 &&
+        std::abs(slope[k]) * h > 0.25 * std::abs(next_level_[k] - state[k]))
       candidates_.push_back(k);
   }
 }
@@ -111,9 +113,14 @@ std::vector<Event> IgnitionDetector::scan(Evolution& evolution, double step_begi
       const bool was_lit = lit_[k] != 0;
       const double level = was_lit ? levels.down : levels.up;
       double time = evolution.next_crossing(slot, level, was_lit ? -1 : 1, from);
-      // The dense output may differ from the states at the ends of the step by a rounding: the end decides.
+      // The states at the ends of the step decide whether there was a crossing, and the dense output differs from them: from
+      // that at the begin by up to the tolerance, from that at the end by a rounding. A crossing it does not have lies at
+      // one of the ends, at the begin if the dense output was beyond the level before that.
       const bool beyond = was_lit ? state[k] < level : state[k] > level;
-      if (std::isnan(time) && beyond && from == step_begin) time = evolution.time();
+      if (std::isnan(time) && beyond && from == step_begin) {
+        const double earlier = evolution.next_crossing(slot, level, was_lit ? -1 : 1, 2.0 * step_begin - evolution.time());
+        time = std::isnan(earlier) ? evolution.time() : std::max(earlier, step_begin);
+      }
       if (std::isnan(time)) break;
       lit_[k] = !was_lit;
       if (!was_lit) ++ignitions_[k];

@@ -109,12 +109,14 @@ void RunLoop::watch_loss(double t, double loss, bool is_exact) {
   if (comm_.any(rose) && !is_exact) {
     loss = evolution_.loss(t, evolution_.state());
     rose = !(loss <= allowed);
+    is_exact = true;
   }
   if (comm_.any(rose))
     throw RunError(fmt::format("the loss rose from {:.12g} to {:.12g} at t = {:.10g}: along a gradient flow it cannot; "
-                               "tighten solver.atol (data with a coupling that is not positive semidefinite do this, too)",
+                               "tighten solver.atol",
                                lowest_loss_, loss, t));
-  lowest_loss_ = std::min(lowest_loss_, loss);
+  // Nor may it be the mark that later values are held against.
+  if (is_exact) lowest_loss_ = std::min(lowest_loss_, loss);
 }
 
 void RunLoop::save() {

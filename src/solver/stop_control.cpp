@@ -53,7 +53,8 @@ StopControl::~StopControl() {
 
 StopControl::Verdict StopControl::poll() {
   const auto now = Clock::now();
-  int reason = caught_signal ? static_cast<int>(StopReason::signal) : 0;
+  // A signal may have reached another rank only: once heard of, it is every rank's.
+  int reason = caught_signal ? static_cast<int>(StopReason::signal) : pending_;
   bool immediately = false;
   if (comm_.is_root()) {
     if (!stop_file_seen_ && seconds(now - last_look_) > 0.2) {  // a look at the file system is not free
@@ -73,7 +74,8 @@ StopControl::Verdict StopControl::poll() {
   // Ranks other than the root learn of a signal here; the root then starts the grace period at its next look.
   const std::int64_t code = comm_.max(std::int64_t{reason} + (immediately ? 8 : 0));
   const Verdict verdict{static_cast<StopReason>(code % 8), code >= 8};
-  if (verdict.reason != StopReason::none && !requested_) requested_ = now;
+  pending_ = static_cast<int>(verdict.reason);
+  if (pending_ && !requested_) requested_ = now;
   return verdict;
 }
 

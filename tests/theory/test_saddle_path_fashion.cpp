@@ -82,8 +82,10 @@ class FashionPath : public ::testing::Test {
   }
 
   void SetUp() override {
-    if (coupling_.empty())
-      GTEST_SKIP() << "no Fashion-MNIST in " << folder() << " (Debian: dataset-fashion-mnist)";
+    ASSERT_FALSE(coupling_.empty())
+        << "cannot read the Fashion-MNIST training images and labels (train-images-idx3-ubyte.gz, "
+           "train-labels-idx1-ubyte.gz) in "
+        << folder() << "; install the Debian package dataset-fashion-mnist, or set NQF_FASHION_MNIST to their folder";
   }
 
   static SaddlePath path(const PathLimits& limits) {

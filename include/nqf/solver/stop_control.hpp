@@ -44,6 +44,7 @@ class StopControl {
   std::optional<Clock::time_point> requested_;
   double longest_stretch_ = 0.0;
   bool stop_file_seen_ = false;
+  int pending_ = 0;  // the reason all ranks have heard of
 };
 
 }  // namespace nqf::solver
