@@ -57,9 +57,10 @@ def nqf(*arguments, ranks=0, timeout=60, folder=None, each_rank=False, **options
         try:
             out, err = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
+            stacks = stacks_of(process)
             kill_all(process)
             out, err = process.communicate()
-            raise AssertionError(f"{' '.join(words)} did not end within {timeout} s\n{out}\n{err}") from None
+            raise AssertionError(f"{' '.join(words)} did not end within {timeout} s\n{out}\n{err}\n{stacks}") from None
         seconds = time.monotonic() - begin
         each = [(Path(statuses) / str(rank)) for rank in range(ranks)] if each_rank else []
         each = [int(path.read_text()) if path.exists() else None for path in each]
@@ -100,6 +101,28 @@ def processes_of(process):
     return own
 
 
+def stacks_of(process):
+    """Where each rank stands (needs gdb), so that a hang leaves a trace in the test's log."""
+    text = ""
+    for pid in processes_of(process):
+        words = ["gdb", "-p", str(pid), "-batch", "-ex", "bt 40"]
+        try:
+            text += f"--- process {pid}\n" + subprocess.run(words, capture_output=True, text=True, timeout=30).stdout
+        except (OSError, subprocess.TimeoutExpired) as error:
+            text += f"--- process {pid}: {error}\n"
+    return text or "no rank is running"
+
+
+def finish(process, timeout=30):
+    """Exit status of a started program. A hang is a failure that shows where."""
+    try:
+        return process.wait(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        stacks = stacks_of(process)
+        kill_all(process)
+        raise AssertionError(f"{process.args} did not end within {timeout} s\n{stacks}") from None
+
+
 def kill_ranks(process):
     """kill -9 of every rank, without a chance to say goodbye; mpirun is left to clear up."""
     for pid in processes_of(process):
@@ -107,7 +130,7 @@ def kill_ranks(process):
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-    process.wait(timeout=30)
+    finish(process)
 
 
 def kill_all(process):

@@ -8,7 +8,7 @@ import subprocess
 import h5py
 import numpy as np
 
-from nqf_program import (INPUTS, Case, bytes_of, command, coupled_modes, kill_all, main, nqf, start, three_modes, together)
+from nqf_program import (INPUTS, Case, bytes_of, command, coupled_modes, finish, kill_all, main, nqf, start, three_modes, together)
 
 SUBCOMMANDS = ("run", "check", "predict", "show", "plot", "describe")
 IGNITIONS = ("5.7564577", "11.512915", "23.025831")  # ln(1e5 − 1)/ζ of three_modes()
@@ -151,7 +151,7 @@ class Saying(Case):
                 with open(log, "wb") as out:
                     runs.append(start("run", deck, "--output", self.folder / f"long{ranks}", "--wall-time", "14", ranks=ranks, out=out))
             for run in runs:
-                self.assertEqual(run.wait(timeout=30), 85)
+                self.assertEqual(finish(run), 85)
         finally:
             for run in runs:
                 kill_all(run)
@@ -178,7 +178,7 @@ class Saying(Case):
                 if not piece:
                     break
                 text += piece
-            self.assertEqual(run.wait(timeout=10), 85)
+            self.assertEqual(finish(run), 85)
         finally:
             kill_all(run)
             os.close(master)

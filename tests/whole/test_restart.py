@@ -9,7 +9,7 @@ import time
 import h5py
 import numpy as np
 
-from nqf_program import (Case, bytes_of, contents, coupled_modes, kill_all, kill_ranks, main, nqf, processes_of, start,
+from nqf_program import (Case, bytes_of, contents, coupled_modes, finish, kill_all, kill_ranks, main, nqf, processes_of, start,
                          three_modes, together, wait_until)
 
 OUTPUTS = 1000  # long enough to be interrupted
@@ -37,7 +37,7 @@ class Interrupted(Case):
         return run
 
     def stopped(self, run, folder, reason, group="/"):
-        self.assertEqual(run.wait(timeout=30), 85)
+        self.assertEqual(finish(run), 85)
         with h5py.File(folder / "result.h5", "r") as file:
             self.assertEqual(file.attrs["complete"], 0)
             self.assertEqual(file.attrs["finished"], "")
