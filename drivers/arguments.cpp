@@ -1,6 +1,7 @@
 #include "arguments.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -75,7 +76,7 @@ Arguments parse_arguments(int argc, char** argv, int& exit_status) {
 
   auto* predict = app.add_subcommand("predict", "ignition times, saddle path and exponents from theory alone");
   add_deck(*predict, arguments);
-  predict->footer("Example: nqf predict inputs/saddle_path.toml --set 'initial.epsilon=\"1e-300\"'");
+  predict->footer("Example: nqf predict inputs/sudden_learning.toml --set 'initial.epsilon=\"1e-300\"'");
 
   auto* show = app.add_subcommand("show", "summary and integrity of a result or a checkpoint");
   show->add_option("FILE", arguments.files, "result.h5, checkpoint.h5 or the folder that holds them")->required();
@@ -88,6 +89,23 @@ Arguments parse_arguments(int argc, char** argv, int& exit_status) {
   auto* describe = app.add_subcommand("describe", "every key of a deck: type, unit, default, meaning");
   describe->add_option("TABLE", arguments.table, "only this table");
   describe->footer("Example: nqf describe solver");
+
+  const auto refuse = [&](const std::string& reason) {
+    if (is_first_process()) fmt::print(stderr, "nqf: {}\n", reason);
+    exit_status = 2;
+    return arguments;
+  };
+  std::vector<std::string> names;
+  for (const auto* subcommand : app.get_subcommands({})) names.push_back(subcommand->get_name());
+  const bool is_word = !words.empty() && !words.front().starts_with('-');
+  if (is_word && std::find(names.begin(), names.end(), words.front()) == names.end()) {
+    return refuse(fmt::format("no subcommand '{}', valid are {}", words.front(), fmt::join(names, ", ")));
+  }
+
+  // PETSc drops a word that is no option without saying so: a deck or folder behind the dashes by mistake, say.
+  if (const auto& options = arguments.petsc_options;
+      !options.empty() && !words.empty() && words.front() != "plot" && !options.front().starts_with('-'))
+    return refuse(fmt::format("-- {}: what follows the dashes are options of PETSc, and start with -", options.front()));
 
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
@@ -106,9 +124,8 @@ Arguments parse_arguments(int argc, char** argv, int& exit_status) {
   if (!wall_time.empty()) {
     arguments.wall_time = parse_wall_time(wall_time);
     if (!arguments.wall_time) {
-      if (is_first_process()) fmt::print(stderr, "nqf: --wall-time {}: write hh:mm:ss, such as 23:50:00\n", wall_time);
       arguments.subcommand.clear();
-      exit_status = 2;
+      return refuse(fmt::format("--wall-time {}: write hh:mm:ss, such as 23:50:00", wall_time));
     }
   }
   return arguments;

@@ -1,6 +1,8 @@
 // The program: parses the command line, starts the libraries, hands over to a subcommand, turns errors into exit statuses.
 #include <fmt/format.h>
 
+#include <csignal>
+
 #include "nqf/parallel/errors.hpp"
 #include "nqf/record/failure.hpp"
 #include "subcommands.hpp"
@@ -23,6 +25,7 @@ int main(int argc, char** argv) {
   const auto arguments = nqf::drivers::parse_arguments(argc, argv, status);
   if (arguments.subcommand.empty()) return status;
   if (arguments.subcommand == "plot") return nqf::drivers::plot(arguments, argv[0]);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is then an error of a write, with a message, not a kill
   try {
     const nqf::parallel::Session session("nqf", arguments.petsc_options);
     // Errors that reach this point were thrown on every rank (see protect), so every rank finalizes MPI and exits alike.

@@ -11,6 +11,7 @@
 #include "nqf/deck/deck.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "nqf/record/checkpoint.hpp"
+#include "nqf/record/inspect.hpp"
 #include "nqf/record/result_file.hpp"
 #include "nqf/record/run_directory.hpp"
 #include "prediction.hpp"
@@ -28,6 +29,7 @@ using structure::ModeSystem;
 
 std::string now_text() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
+/// What makes the file from here on; a restart may have another end, command and number of ranks.
 void write_provenance(record::ResultFile& file, const parallel::Comm& comm, const deck::DeckFile& deck,
                       const Arguments& arguments) {
   auto root = file.root();
@@ -43,7 +45,6 @@ void write_provenance(record::ResultFile& file, const parallel::Comm& comm, cons
   root.set_attribute("", "hdf5_version", versions.hdf5);
   root.set_attribute("", "blas", versions.blas);
   root.set_attribute("", "format_version", std::int64_t{1});
-  root.set_attribute("", "created", now_text());
   root.set_attribute("", "finished", "");
   root.set_attribute("", "complete", false);
   root.set_attribute("", "termination_reason", "still running, or killed");
@@ -95,19 +96,16 @@ CaseOutcome run_case(Campaign& campaign, const deck::Deck& deck, ModeSystem& sys
   std::optional<solver::Progress> resume;
   double t0 = 0.0;
   std::span<const double> state = system.log_initial;
+  std::vector<double> some_times;
+  const std::size_t stride = std::max<std::size_t>(1, schedule.output_times.size() / 50);
+  for (std::size_t i = 0; i < schedule.output_times.size(); i += stride) some_times.push_back(schedule.output_times[i]);
+  record.write_theory(some_times, closed_form_losses(comm, system, some_times));
   if (loaded) {
     resume = progress_of(loaded->data, system.modes.global_size());
     fit_schedule(schedule, *resume);
     t0 = resume->time;
     state = resume->state;
     log.info(fmt::format("{}going on from {} at t = {:.10g}", label, loaded->path, t0));
-  }
-  if (!loaded) {
-    std::vector<double> some_times;
-    const auto& times = schedule.output_times;
-    const std::size_t stride = std::max<std::size_t>(1, times.size() / 50);
-    for (std::size_t i = 0; i < times.size(); i += stride) some_times.push_back(times[i]);
-    record.write_theory(some_times, closed_form_losses(comm, system, some_times));
   }
 
   auto simulation = make_simulation(comm, system, deck.solver, end, t0, state);
@@ -118,15 +116,16 @@ CaseOutcome run_case(Campaign& campaign, const deck::Deck& deck, ModeSystem& sys
 
   CaseOutcome outcome;
   try {
-    protect(comm, [&] { outcome.run = loop.run(resume, label); });
+    protect(comm, [&] {
+      outcome.run = loop.run(resume, label);
+      record.set_outcome(outcome.run);
+      outcome.fit = record.write_fit(deck.fit);
+      campaign.file.flush();
+    });
   } catch (const RunError& error) {
     throw RunError(fmt::format("{}{}. Saved: {} rows in {} and the newest checkpoint beside it; --restart goes on from there",
                                label, error.what(), record.times().size(), campaign.file.path()));
   }
-  record.set_outcome(outcome.run);
-  outcome.fit = record.write_fit(deck.fit);
-  campaign.file.flush();
-
   outcome.final_loss = record.losses().back();
   if (!record.first_events().empty()) outcome.first_event = record.first_events().front().time;
   log.info(compare_events(system, record.first_events(), record.n_events(), prediction.log_inverse_epsilon));
@@ -208,11 +207,15 @@ int run(const parallel::Session& session, const Arguments& arguments) {
     throw UserError(fmt::format("{} holds a result already; --restart continues it, --force replaces it", output));
   if (arguments.restart && something_there) {
     loaded = checkpoints.load();
-    if (!loaded)
+    // A run killed before its first checkpoint has nothing to lose: the same line starts it again.
+    bool lost = false;
+    parallel::on_root(comm, [&] { lost = !loaded && record::may_hold_results(directory.result_path()); });
+    if (comm.broadcast(lost))
       throw UserError(fmt::format("{} holds a result but no checkpoint to continue from; --force replaces it", output));
-    if (!directory.result_exists())
+    if (loaded && !directory.result_exists())
       throw UserError(fmt::format("{} holds a checkpoint but no result.h5; --force starts anew", output));
-    for (const auto& warning : loaded->warnings) log.warning(warning);
+    if (loaded)
+      for (const auto& warning : loaded->warnings) log.warning(warning);
   }
   const std::size_t first = loaded ? locate(deck, *loaded) : 0;
   if (!loaded)
@@ -222,7 +225,10 @@ int run(const parallel::Session& session, const Arguments& arguments) {
 
   auto file = loaded ? record::ResultFile::open(comm, directory.result_path())
                      : record::ResultFile::create(comm, directory.result_path());
-  if (!loaded) write_provenance(file, comm, deck, arguments);
+  if (!loaded) {
+    write_provenance(file, comm, deck, arguments);
+    file.root().set_attribute("", "created", now_text());
+  }
 
   solver::StopControl stop(comm, [&] { return std::filesystem::exists(directory.file("stop")); }, arguments.wall_time,
                            deck.cases.front().checkpoint.stop_grace);
@@ -248,11 +254,8 @@ int run(const parallel::Session& session, const Arguments& arguments) {
         continue;
       }
     }
+    if (loaded && !did_something) write_provenance(file, comm, deck, arguments);
     did_something = true;
-    if (resuming) {
-      file.root().set_attribute("", "complete", false);
-      file.root().set_attribute("", "termination_reason", "still running, or killed");
-    }
     static const std::optional<record::LoadedCheckpoint> none;
     outcomes[i] = run_case(campaign, one, system, resuming ? loaded : none);
     stopped = !outcomes[i]->run.complete;

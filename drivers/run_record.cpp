@@ -45,7 +45,13 @@ RunRecord::RunRecord(const parallel::Comm& comm, record::ResultFile& file, recor
       system_(system),
       prediction_(prediction) {
   select_modes();
-  if (checkpoint) resume(*checkpoint);  // before the tables are taken up at their lengths
+  // Before the tables are taken up at their lengths. Without a checkpoint there are rows where an earlier run was killed
+  // after it had begun this case.
+  if (checkpoint)
+    resume(*checkpoint);
+  else
+    for (const char* table : {"series", "ignitions", "modes"})
+      if (scope_.exists(table)) scope_.truncate(table, 0);
   define_tables();
 }
 

@@ -21,31 +21,19 @@ Session::Session(const std::string& program, std::span<const std::string> petsc_
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   mpi_check(MPI_Init(nullptr, nullptr), "MPI_Init");
   mpi_check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  std::vector<char*> arguments;
-  std::string name = program;
-  arguments.push_back(name.data());
-  arguments.push_back(nullptr);
-  int n_arguments = 1;
-  char** argument_list = arguments.data();
-  // A failed PETSc call comes back as a code, with no trace printed by PETSc itself.
-  petsc_check(SlepcInitialize(&n_arguments, &argument_list, nullptr, nullptr), "SlepcInitialize");
-  petsc_check(PetscPushErrorHandler(PetscReturnErrorHandler, nullptr), "PetscPushErrorHandler");
-  petsc_check(PetscPopSignalHandler(), "PetscPopSignalHandler");
-  add_petsc_options(petsc_options);
-  comm_ = std::make_unique<Comm>(Comm::duplicate(MPI_COMM_WORLD));
-}
-
-void Session::add_petsc_options(std::span<const std::string> options) {
-  if (options.empty()) return;
-  std::vector<std::string> copies(options.begin(), options.end());
+  // The whole command line at once: PETSc looks at some options, such as -log_view, only while it starts.
+  std::vector<std::string> words{program};
+  words.insert(words.end(), petsc_options.begin(), petsc_options.end());
   std::vector<char*> list;
-  std::string name = "nqf";
-  list.push_back(name.data());
-  for (auto& copy : copies) list.push_back(copy.data());
+  for (auto& word : words) list.push_back(word.data());
   int count = narrow<int>(list.size());
   list.push_back(nullptr);
   char** raw = list.data();
-  petsc_check(PetscOptionsInsert(nullptr, &count, &raw, nullptr), "PetscOptionsInsert");
+  // A failed PETSc call comes back as a code, with no trace printed by PETSc itself.
+  petsc_check(SlepcInitialize(&count, &raw, nullptr, nullptr), "SlepcInitialize");
+  petsc_check(PetscPushErrorHandler(PetscReturnErrorHandler, nullptr), "PetscPushErrorHandler");
+  petsc_check(PetscPopSignalHandler(), "PetscPopSignalHandler");
+  comm_ = std::make_unique<Comm>(Comm::duplicate(MPI_COMM_WORLD));
 }
 
 std::vector<std::string> Session::unused_petsc_options() const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -99,6 +100,27 @@ void add_scalars(const Map& entries, FileSummary& summary) {
 }
 
 }  // namespace
+
+bool may_hold_results(const std::string& path) {
+  char first = '\0';
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) return std::filesystem::exists(path);
+  // Empty, or reserved on disk but never flushed: HDF5 writes its signature with the first flush.
+  if (!stream.read(&first, 1) || first == '\0') return false;
+  stream.close();
+  h5::silence();
+  if (H5Fis_hdf5(path.c_str()) <= 0) return true;
+  try {
+    const auto file = h5::open_serial(path);
+    FileSummary summary;
+    walk(file.get(), "", summary);
+    return std::any_of(summary.items.begin(), summary.items.end(), [](const FileSummary::Item& item) {
+      return item.path.ends_with("/series/time") && item.shape != "0" && item.shape != "1";
+    });
+  } catch (const LibraryError&) {
+    return true;
+  }
+}
 
 FileSummary inspect(const std::string& path) {
   h5::silence();

@@ -38,6 +38,7 @@ ResultFileImpl::ResultFileImpl(const parallel::Comm& comm, const std::string& pa
     file_.reset(h5_check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), "H5Fcreate"));
   });
   note_size();
+  changed_ = create;
   // A file that was never flushed has no signature: nothing could read it after a kill.
   if (create) flush();
 }
@@ -96,6 +97,7 @@ void ResultFileImpl::look(const std::function<void()>& work) {
 }
 
 void ResultFileImpl::run(std::int64_t bytes, const std::function<void()>& work) {
+  changed_ = true;
   if (!failed_ && file_) reserve(bytes);
   attempt(work, true);
 }
@@ -137,7 +139,9 @@ void ResultFileImpl::reload_tables() {
 
 void ResultFileImpl::flush() {
   write_pending("");
+  if (!changed_) return;  // a file that was only looked at keeps its bytes
   run(0, [&] { h5_check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "H5Fflush"); });
+  changed_ = false;
   note_size();
 }
 
@@ -151,6 +155,9 @@ void ResultFileImpl::close() {
         h5_check(result, "H5Fclose");
       },
       true);
+  // The space reserved ahead is still behind the end: HDF5 cuts it off when the file is opened and closed once more. If
+  // it cannot (a reader has locked the file), it does so next time.
+  parallel::on_root(comm_, [&] { (void)h5::File(H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)); });
 }
 
 ResultFile::ResultFile(std::unique_ptr<ResultFileImpl> impl) : impl_(std::move(impl)) {}

@@ -51,6 +51,7 @@ class ResultFileImpl {
   // Of the file, known to the root alone: its size at the last flush, what may have been added since, and how
   // far space is reserved.
   std::int64_t flushed_size_ = 0, promised_ = 0, reserved_ = 0;
+  bool changed_ = false;  // since the last flush; the same on every rank
   bool failed_ = false;
 };
 

@@ -50,9 +50,10 @@ RunOutcome RunLoop::run(const std::optional<Progress>& resume, const std::string
       throw RunError(fmt::format("{} steps since the last output did not reach t = {:.10g} (now at {:.10g}); "
                                  "raise solver.max_steps or loosen solver.atol",
                                  schedule_.max_steps, times[outputs_], evolution_.time()));
-    if (const auto found = detector_.scan(evolution_, step_begin); !found.empty()) {
-      sink_.events(found);
-      events_ += static_cast<std::int64_t>(found.size());
+    step_events_ = detector_.scan(evolution_, step_begin);
+    if (!step_events_.empty()) {
+      sink_.events(step_events_);
+      events_ += static_cast<std::int64_t>(step_events_.size());
     }
     bool at_checkpoint = false;
     while (outputs_ < static_cast<std::int64_t>(times.size()) && times[outputs_] <= evolution_.time()) {
@@ -96,7 +97,11 @@ void RunLoop::write_output(double t) {
   const double loss = evolution_.loss(t, state);
   watch_loss(t, loss, true);
   latest_loss_ = loss;
-  sink_.output({t, loss, detector_.count_lit(), evolution_.work(), state});
+  // The detector stands at the end of the step, the output perhaps before its last events.
+  std::int64_t lit = detector_.count_lit();
+  for (const auto& event : step_events_)
+    if (event.time > t) lit -= event.kind;
+  sink_.output({t, loss, lit, evolution_.work(), state});
   sink_.flush();
   ++outputs_;
 }

@@ -24,7 +24,6 @@ class Session {
   /// Options given to PETSc that nothing has asked for so far.
   std::vector<std::string> unused_petsc_options() const;
   /// Hands options to PETSc after construction (a command line is parsed only once MPI runs). Collective.
-  void add_petsc_options(std::span<const std::string> options);
 
  private:
   std::unique_ptr<Comm> comm_;

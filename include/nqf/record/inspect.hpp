@@ -30,4 +30,8 @@ struct FileSummary {
 /// @throws UserError if there is no such file, or it is neither
 FileSummary inspect(const std::string& path);
 
+/// False if a result holds no more than the row of t = 0, as a run leaves it that was killed before its first
+/// checkpoint; true if it holds more, and whenever that cannot be told. Not collective.
+bool may_hold_results(const std::string& path);
+
 }  // namespace nqf::record

@@ -90,6 +90,7 @@ class RunLoop {
   Schedule schedule_;
 
   std::vector<double> scratch_;
+  std::vector<Event> step_events_;  // of the latest step, in time order
   double loss_at_start_ = 0.0;
   double lowest_loss_ = 0.0;
   double latest_loss_ = 0.0;
