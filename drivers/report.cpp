@@ -85,6 +85,25 @@ std::string compare_events(const ModeSystem& system, std::span<const solver::Eve
   return text;
 }
 
+Agreement agreement(const Prediction& prediction, std::span<const solver::Event> events, double end) {
+  Agreement result;
+  if (prediction.path)
+    for (const auto& event : prediction.path->events)
+      if (event.kind > 0 && event.time > 0.0 && event.time <= end) ++result.predicted;
+  std::vector<double> distances;
+  for (const auto& event : events) {
+    if (event.kind < 0 || std::isnan(event.predicted_time)) continue;
+    distances.push_back(std::abs(event.time - event.predicted_time) / prediction.log_inverse_epsilon);
+    if (event.predicted_time <= end) ++result.measured;
+  }
+  result.median = std::nan("");
+  if (distances.empty()) return result;
+  const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
+  std::nth_element(distances.begin(), middle, distances.end());
+  result.median = *middle;
+  return result;
+}
+
 std::string describe_fit(const theory::PowerLawFit& fit, const Prediction& prediction) {
   std::string predicted;
   if (prediction.exponent && prediction.exponent->applies)

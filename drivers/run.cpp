@@ -75,6 +75,7 @@ struct CaseOutcome {
   solver::RunOutcome run;
   double final_loss = 0.0;
   double first_event = std::nan("");
+  Agreement agreement;
   theory::PowerLawFit fit;
 };
 
@@ -129,6 +130,10 @@ CaseOutcome run_case(Campaign& campaign, const deck::Deck& deck, ModeSystem& sys
   outcome.final_loss = record.losses().back();
   if (!record.first_events().empty()) outcome.first_event = record.first_events().front().time;
   log.info(compare_events(system, record.first_events(), record.n_events(), prediction.log_inverse_epsilon));
+  outcome.agreement = agreement(prediction, record.first_events(), outcome.run.time);
+  if (prediction.path)
+    log.info(fmt::format("{}{} of {} ignitions predicted up to the end were measured; median |t - predicted|/ln(1/eps) = {:.3g}",
+                         label, outcome.agreement.measured, outcome.agreement.predicted, outcome.agreement.median));
   if (outcome.fit.accepted || prediction.exponent) log.info(label + describe_fit(outcome.fit, prediction));
   const auto& work = outcome.run.work;
   log.info(fmt::format("{}{} steps, {} rhs evaluations, {} Newton and {} conjugate-gradient iterations, {} factorisations",
@@ -138,16 +143,19 @@ CaseOutcome run_case(Campaign& campaign, const deck::Deck& deck, ModeSystem& sys
 }
 
 std::string case_table(const deck::DeckFile& deck, const std::vector<std::optional<CaseOutcome>>& outcomes) {
-  std::string text = fmt::format("{:<20}  {:>12}  {:>12}  {:>8}  {:>14}  {}\n", "case", "t", "loss", "events",
-                                 "first event", "exponent");
+  std::string text = fmt::format("{:<20}  {:>12}  {:>12}  {:>8}  {:>14}  {:>12}  {:>12}  {}\n", "case", "t", "loss",
+                                 "events", "first event", "as predicted", "median dtau", "exponent");
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (!outcomes[i]) {
       text += fmt::format("{:<20}  finished before this start\n", deck.cases[i].case_name);
       continue;
     }
     const auto& o = *outcomes[i];
-    text += fmt::format("{:<20}  {:>12.6g}  {:>12.6g}  {:>8}  {:>14.8g}  {}\n", deck.cases[i].case_name, o.run.time,
-                        o.final_loss, o.run.events, o.first_event,
+    const auto& a = o.agreement;
+    text += fmt::format("{:<20}  {:>12.6g}  {:>12.6g}  {:>8}  {:>14.8g}  {:>12}  {:>12}  {}\n", deck.cases[i].case_name,
+                        o.run.time, o.final_loss, o.run.events, o.first_event,
+                        a.predicted ? fmt::format("{} of {}", a.measured, a.predicted) : "-",
+                        std::isnan(a.median) ? "-" : fmt::format("{:.3g}", a.median),
                         o.fit.accepted ? fmt::format("{:.6g} +- {:.2g}", o.fit.exponent, o.fit.standard_error) : "-");
   }
   return text;

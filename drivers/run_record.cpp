@@ -13,7 +13,7 @@ namespace nqf::drivers {
 namespace {
 
 using record::ColumnType;
-constexpr std::size_t events_to_show = 40;
+constexpr std::size_t events_to_keep = 1000;
 constexpr std::int64_t path_in_file = 1000000;
 
 /// All of 0 … n−1 up to a limit, else about `limit` spread evenly in the logarithm.
@@ -149,7 +149,7 @@ void RunRecord::output(const solver::OutputRow& row) {
 void RunRecord::events(std::span<const solver::Event> events) {
   for (const auto& event : events) {
     ignitions_->append({event.mode, event.time, event.kind, event.predicted_time, event.half_value});
-    if (shown_.size() < events_to_show) shown_.push_back(event);
+    if (shown_.size() < events_to_keep) shown_.push_back(event);
   }
   n_events_ += static_cast<std::int64_t>(events.size());
 }

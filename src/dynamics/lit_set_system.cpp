@@ -158,29 +158,33 @@ bool LitSetSystem::solve_direct(std::span<const double> b, std::span<double> x) 
 
 bool LitSetSystem::solve_krylov(std::span<const double> b, std::span<const double> weights, double tolerance,
                                 std::span<double> x) {
-  // Conjugate gradients on (I + γ V C V) u = V b from u = 0, with the product C V p kept for δ. A residual ρ of this
-  // system leaves the error (I + γCZ)⁻¹ γCVρ in δ, whose entries on the lit set are at most about ρ_k/√z_k.
+  // Conjugate gradients on (I + γ V C V) u = V b from u = 0, with the products C V p summed up for δ. A residual ρ leaves
+  // an error e in u with γ‖F V e‖² ≤ ‖ρ‖², C = FᵀF, and so |γ (C V e)_k| ≤ √(γ C_kk) ‖ρ‖ in δ_k, lit or dark.
   const auto& comm = interaction_.comm();
   const auto diagonal = interaction_.diagonal();
   const std::size_t n = root_.size();
   std::fill(accumulated_.begin(), accumulated_.end(), 0.0);
-  double rho = 0.0, error = 0.0;  // ρ·P⁻¹ρ and max |w ρ/√z|
+  double reach = 0.0;
+  for (std::size_t k = 0; k < n; ++k) reach = std::max(reach, weights[k] * std::sqrt(gamma_ * diagonal[k]));
+  reach = comm.max(reach);
+  double sums[2] = {0.0, 0.0};  // ρ·P⁻¹ρ and ρ·ρ
   const auto precondition = [&] {
-    rho = error = 0.0;
+    sums[0] = sums[1] = 0.0;
     for (std::size_t k = 0; k < n; ++k) {
       if (root_[k] == 0.0) continue;
       preconditioned_[k] = residual_[k] / (1.0 + gamma_ * diagonal[k] * root_[k] * root_[k]);
-      rho += residual_[k] * preconditioned_[k];
-      error = std::max(error, std::abs(weights[k] * residual_[k] / root_[k]));
+      sums[0] += residual_[k] * preconditioned_[k];
+      sums[1] += residual_[k] * residual_[k];
     }
-    rho = comm.sum(rho);
-    error = comm.max(error);
+    comm.sum_in_place(std::span<double>(sums));
   };
-  for (std::size_t k = 0; k < n; ++k) residual_[k] = root_[k] * b[k];
+  for (std::size_t k = 0; k < n; ++k) residual_[k] = root_[k] == 0.0 ? 0.0 : root_[k] * b[k];
   precondition();
-  std::copy(preconditioned_.begin(), preconditioned_.end(), direction_.begin());
+  // Entries off the lit set may hold anything, a NaN of a rejected trial state included, and 0·NaN would spread.
+  for (std::size_t k = 0; k < n; ++k) direction_[k] = root_[k] == 0.0 ? 0.0 : preconditioned_[k];
   std::int64_t iterations = 0;
-  while (error > tolerance) {
+  double rho = sums[0];
+  while (reach * std::sqrt(sums[1]) > tolerance) {
     if (iterations == max_iterations || !std::isfinite(rho)) return false;
     ++iterations;
     for (std::size_t k = 0; k < n; ++k) solution_[k] = root_[k] * direction_[k];
@@ -195,6 +199,7 @@ bool LitSetSystem::solve_krylov(std::span<const double> b, std::span<const doubl
     }
     const double previous = rho;
     precondition();
+    rho = sums[0];
     const double beta = rho / previous;
     for (std::size_t k = 0; k < n; ++k)
       direction_[k] = root_[k] == 0.0 ? 0.0 : preconditioned_[k] + beta * direction_[k];

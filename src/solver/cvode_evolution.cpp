@@ -17,6 +17,11 @@ namespace nqf::solver {
 
 using parallel::sundials_check;
 
+namespace {
+constexpr double linear_share = 0.05;  // of Newton's tolerance, allowed to an iterative linear solver
+constexpr double skip_share = 1e-4;    // below it CVODE skips a solve
+}  // namespace
+
 struct CvodeEvolution::Memory {
   void* raw = nullptr;
   ~Memory() { CVodeFree(&raw); }
@@ -81,6 +86,9 @@ void CvodeEvolution::attach_linear_solver() {
   };
   sundials_check(CVodeSetLinearSolver(memory_->raw, solver, matrix), "CVodeSetLinearSolver");
   sundials_check(CVodeSetLinSysFn(memory_->raw, linear_system_callback), "CVodeSetLinSysFn");
+  // CVODE takes b itself for the solution where it is below the linear tolerance, which leaves the stiff part undamped:
+  // that must happen at rounding level only.
+  sundials_check(CVodeSetEpsLin(memory_->raw, skip_share), "CVodeSetEpsLin");
 }
 
 int CvodeEvolution::rhs_callback(sunrealtype, N_Vector y, N_Vector ydot, void* self) noexcept {
@@ -113,7 +121,8 @@ int CvodeEvolution::solve_callback(SUNLinearSolver solver, SUNMatrix, N_Vector x
   auto& me = *static_cast<CvodeEvolution*>(solver->content);
   try {
     // CVODE scales its tolerance by √K, for a solver that measures the 2-norm; ours is the maximum norm.
-    const double tolerance = tol / std::sqrt(static_cast<double>(me.flow_.partition().global_size()));
+    const double tolerance =
+        linear_share / skip_share * tol / std::sqrt(static_cast<double>(me.flow_.partition().global_size()));
     if (me.system_->solve(view(b), view(me.weights_), tolerance, view(x))) return 0;
     return parallel::linear_solver_recoverable;
   } catch (...) {
