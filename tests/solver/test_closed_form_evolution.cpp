@@ -36,13 +36,12 @@ double largest_error(const CvodeEvolution& evolution, double atol) {
 ClosedForm closed_form(const ModeSystem& s, dynamics::Flow& flow) {
   const bool is_signed = s.kind == ModeSystem::Kind::signed_samples;
   ClosedForm form;
-  form.state = [&s, is_signed](double t, std::span<double> state) {
-    for (std::size_t k = 0; k < state.size(); ++k)
-      state[k] =
-          is_signed ? theory::log_growing_part(signed_sample(s, k), t) : theory::log_value(logistic(s, k), t);
+  form.log_value = [&s, is_signed](std::int64_t mode, double t) {
+    const auto k = static_cast<std::size_t>(mode);
+    return is_signed ? theory::log_growing_part(signed_sample(s, k), t) : theory::log_value(logistic(s, k), t);
   };
-  form.crossing = [&s, is_signed](std::int64_t k, double) {
-    return is_signed ? theory::ignition_time(signed_sample(s, k)) : theory::ignition_time(logistic(s, k));
+  form.state = [log_value = form.log_value](double t, std::span<double> state) {
+    for (std::size_t k = 0; k < state.size(); ++k) state[k] = log_value(static_cast<std::int64_t>(k), t);
   };
   form.loss = [&flow](double, std::span<const double> state) { return flow.loss(state, {}); };
   return form;
