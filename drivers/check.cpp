@@ -25,8 +25,9 @@ Estimate estimate(const deck::Deck& deck, const structure::ModeSystem& system, s
   const double all = static_cast<double>(system.modes.global_size());
   const bool closed = deck.solver.form == deck::SolutionForm::closed;
   const bool coupled = system.kind == structure::ModeSystem::Kind::coupled;
-  double doubles = local * (closed ? 9.0 : 9.0 + 16.0) + (coupled ? local * 9.0 + 8.0 * all : 2.0 * local);
-  if (coupled) doubles += system.interaction->apply_cost(system.modes.global_size());
+  // System, thresholds, output: 13 vectors; CVODE with its state and Newton system: 19 more.
+  double doubles = local * (closed ? 13.0 : 32.0);
+  if (coupled) doubles += local * 10.0 + all * 8.0 + system.interaction->memory_doubles();
   const double rows = static_cast<double>(outputs);
   const double shown = static_cast<double>(std::min(system.modes.global_size(), deck.output.modes_limit));
   Estimate e;

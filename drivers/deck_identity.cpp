@@ -56,7 +56,7 @@ std::string identity_of(const std::string& resolved_deck) {
     }
     identity += fmt::format("\n{}.{} = {}", table, trim(line.substr(0, equals)), trim(line.substr(equals + 1)));
   }
-  return identity + "\n";
+  return identity.empty() ? identity : identity.substr(1) + "\n";  // entries begin with their line break
 }
 
 std::string first_difference(const std::string& identity_before, const std::string& identity_now) {

@@ -5,6 +5,7 @@
 
 #include "nqf/parallel/errors.hpp"
 #include "nqf/record/failure.hpp"
+#include "nqf/solver/stop_control.hpp"
 #include "subcommands.hpp"
 
 namespace {
@@ -26,6 +27,7 @@ int main(int argc, char** argv) {
   if (arguments.subcommand.empty()) return status;
   if (arguments.subcommand == "plot") return nqf::drivers::plot(arguments, argv[0]);
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is then an error of a write, with a message, not a kill
+  if (arguments.subcommand == "run") nqf::solver::StopControl::note_signals_early();
   try {
     const nqf::parallel::Session session("nqf", arguments.petsc_options);
     // Errors that reach this point were thrown on every rank (see protect), so every rank finalizes MPI and exits alike.

@@ -40,15 +40,19 @@ StopControl::StopControl(const parallel::Comm& comm, std::function<bool()> stop_
       start_(Clock::now()),
       last_checkpoint_(start_),
       last_look_(start_) {
-  caught_signal = 0;
   struct sigaction action {};
   action.sa_handler = note_signal;
   sigemptyset(&action.sa_mask);
   for (std::size_t i = 0; i < watched.size(); ++i) sigaction(watched[i], &action, &previous[i]);
 }
 
+void StopControl::note_signals_early() {
+  for (const int number : watched) std::signal(number, note_signal);
+}
+
 StopControl::~StopControl() {
   for (std::size_t i = 0; i < watched.size(); ++i) sigaction(watched[i], &previous[i], nullptr);
+  caught_signal = 0;
 }
 
 StopControl::Verdict StopControl::poll() {

@@ -26,6 +26,10 @@ class StopControl {
   StopControl(const StopControl&) = delete;
   StopControl& operator=(const StopControl&) = delete;
 
+  /// From here on the signals are noted, not obeyed, so that one that comes while inputs are read stops the run at its
+  /// first checkpoint and does not kill a rank. To be called first thing in main(); needs no MPI.
+  static void note_signals_early();
+
   struct Verdict {
     StopReason reason = StopReason::none;  ///< a request is pending
     bool now = false;                      ///< no time to wait for the next checkpoint

@@ -31,6 +31,7 @@ class DenseInteraction final : public Interaction {
   void block(std::span<const std::int64_t> rows, std::span<const std::int64_t> columns,
              std::span<double> out) override;
   double apply_cost(std::int64_t n_lit) const override;
+  double memory_doubles() const override { return 1.5 * static_cast<double>(rows_.size()); }
   bool has_absolute_loss() const override { return loss_at_zero_.has_value(); }
   /// Where no targets fix L: `minimum` = min over z ≥ 0 of −¼ζ·z + ⅛z·Cz, so that L becomes the excess over it.
   void set_minimum(double minimum) { minimum_ = minimum; }

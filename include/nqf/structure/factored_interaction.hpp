@@ -19,6 +19,7 @@ class FactoredInteraction final : public Interaction {
   void block(std::span<const std::int64_t> rows, std::span<const std::int64_t> columns,
              std::span<double> out) override;
   double apply_cost(std::int64_t n_lit) const override;
+  double memory_doubles() const override { return static_cast<double>(columns_.size()); }
   bool has_absolute_loss() const override { return true; }
 
  private:

@@ -30,6 +30,8 @@ class Interaction {
                      std::span<double> out) = 0;
   /// Multiply–add operations of apply() on this rank if n_lit entries of z over all ranks are not zero.
   virtual double apply_cost(std::int64_t n_lit) const = 0;
+  /// What this rank keeps of C, in doubles.
+  virtual double memory_doubles() const = 0;
   /// True if loss() has its constant fixed by targets, false if it is the excess over the minimum set by set_minimum().
   virtual bool has_absolute_loss() const = 0;
 
