@@ -100,6 +100,20 @@ TEST_P(InteractionOfSize, DenseIsTheMatrixItWasGiven) {
   check_blocks(*interaction, modes, 0.0);
 }
 
+TEST_P(InteractionOfSize, ApproximateProductsAreRightToSinglePrecision) {
+  const auto modes = test::random_symmetric(GetParam(), 7);
+  const auto interaction = modes.dense();
+  const auto z = own(test::random_normal(GetParam(), 8), interaction->modes());
+  std::vector<double> exact(z.size()), approximate(z.size());
+  interaction->apply(z, exact);
+  interaction->apply_approximately(z, approximate);
+  const auto all_z = everywhere(z);
+  const double scale = modes.magnitude(all_z);
+  EXPECT_LE(test::distance(exact, approximate), 0x1p-23 * scale);
+  const double difference = world().max(test::distance(exact, approximate));
+  EXPECT_EQ(difference > 0.0, GetParam() > 0);  // they are single
+}
+
 TEST_P(InteractionOfSize, DenseLossHasTheConstantItWasGiven) {
   const auto modes = test::random_symmetric(GetParam(), 11);
   const auto z = patterns(GetParam())[0];
