@@ -99,13 +99,16 @@ class LitSet : public ::testing::TestWithParam<std::tuple<std::int64_t, Coupling
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Systems, LitSet,
-                         ::testing::Combine(::testing::Values(1, 3, 8, 40),
-                                            ::testing::Values(Coupling::well_conditioned,
-                                                              Coupling::rank_deficient, Coupling::scaled),
-                                            ::testing::Bool()));
+// Sizes with empty, uneven and even ranks, every kind of coupling, dense and factored (true).
+using System = std::tuple<std::int64_t, Coupling, bool>;
+INSTANTIATE_TEST_SUITE_P(
+    Systems, LitSet,
+    ::testing::Values(System{1, Coupling::well_conditioned, false},
+                      System{3, Coupling::well_conditioned, true}, System{8, Coupling::rank_deficient, true},
+                      System{8, Coupling::scaled, false}, System{40, Coupling::well_conditioned, false},
+                      System{40, Coupling::rank_deficient, false}, System{40, Coupling::scaled, true}));
 
-constexpr double gammas[] = {1e-6, 0.3, 20.0, 1e4};
+constexpr double gammas[] = {0.3, 1e4};
 
 // With a threshold of 0 nothing is left out. b is of size 1, and so is δ: (I + γCZ)⁻¹ is bounded in the norm
 // of C, whatever γ. Rounding of γCZ enters at its size relative to 1, with √ as the symmetric form has it:
@@ -145,7 +148,7 @@ TEST_P(LitSet, SinglePrecisionIsEnoughForACorrection) {
 TEST_P(LitSet, KrylovSolutionHasTheAccuracyAskedFor) {
   for (const auto& state : states(n))
     for (const double gamma : gammas)
-      for (const double tolerance : {1e-3, 1e-6, 1e-9}) {
+      for (const double tolerance : {1e-3, 1e-8}) {
         const auto linear = system(NewtonSolver::krylov, 0.0);
         const auto expected = dense_solution(modes, state, gamma, b);
         EXPECT_LE(distance(solve(*linear, state, gamma, tolerance), expected), 1.2 * tolerance)

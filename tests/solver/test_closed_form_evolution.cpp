@@ -76,12 +76,14 @@ void compare(const std::string& text, double end, std::size_t n_events) {
   EXPECT_TRUE(test::run(closed, closed_detector, exact, schedule).complete);
   EXPECT_EQ(closed.work().steps, 25);  // from output to output
 
-  CvodeEvolution integrated(flow, deck::SolverOptions{}, 0.0, system.log_initial);
+  deck::SolverOptions options;
+  options.atol = 1e-7;
+  CvodeEvolution integrated(flow, options, 0.0, system.log_initial);
   IgnitionDetector detector(world(), system.modes, thresholds(system), {}, {});
   test::RecordingSink sink;
   EXPECT_TRUE(test::run(integrated, detector, sink, schedule).complete);
 
-  const double tolerance = largest_error(integrated, deck::SolverOptions{}.atol);
+  const double tolerance = largest_error(integrated, options.atol);
   ASSERT_EQ(sink.outputs.size(), exact.outputs.size());
   for (std::size_t i = 0; i < sink.outputs.size(); ++i) {
     EXPECT_EQ(sink.outputs[i].time, exact.outputs[i].time);

@@ -150,9 +150,7 @@ TEST(RunLoop, ALossThatRisesEndsTheRunNamingTheTime) {
   schedule.output_times = test::equal_times(10.0, 10);
   ScriptedEvolution by_output(0.3, rising);
   EXPECT_EQ(error_of(by_output, schedule),
-            "the loss rose from 0.8 to 0.81 at t = 3: along a gradient flow it cannot; tighten solver.atol "
-            "(data with a "
-            "coupling that is not positive semidefinite do this, too)");
+            "the loss rose from 0.8 to 0.81 at t = 3: along a gradient flow it cannot; tighten solver.atol");
   ScriptedEvolution by_step(0.5, rising);
   by_step.watched_by_step = true;
   EXPECT_EQ(
@@ -301,7 +299,7 @@ void expect_same_bits(const RecordingSink& straight, const RecordingSink& restar
   }
 }
 
-/// Runs `make(t0, state)` once, then again from each of its checkpoints.
+/// Runs `make(t0, state)` once, then again from its checkpoints.
 void check_restarts(const std::function<std::unique_ptr<Evolution>(double, std::span<const double>)>& make,
                     const std::function<IgnitionDetector()>& make_detector, std::span<const double> initial,
                     const Schedule& schedule, std::size_t n_checkpoints) {
@@ -312,7 +310,9 @@ void check_restarts(const std::function<std::unique_ptr<Evolution>(double, std::
     EXPECT_TRUE(test::run(*evolution, detector, straight, schedule).complete);
   }
   EXPECT_GE(straight.checkpoints.size(), n_checkpoints);
-  const std::size_t stride = std::max<std::size_t>(1, straight.checkpoints.size() / 4);
+  // All checkpoints on one rank; on several, where a step is dear, some.
+  const std::size_t stride =
+      world().size() == 1 ? 1 : std::max<std::size_t>(1, straight.checkpoints.size() / 2);
   for (std::size_t i = 0; i + 1 < straight.checkpoints.size(); i += stride) {
     const Progress from = straight.checkpoints[i].restored();
     const auto evolution = make(from.time, from.state);
@@ -334,7 +334,7 @@ void check_restarts(const std::function<std::unique_ptr<Evolution>(double, std::
   }
 }
 
-TEST(RunLoop, CoupledModesRestartBitForBitFromEachCheckpoint) {
+TEST(RunLoop, CoupledModesRestartBitForBit) {
   auto system = test::reference_modes();
   std::vector<double> start(test::everywhere(system.log_initial));
   const auto path = test::path_of(system, start);
@@ -345,11 +345,11 @@ TEST(RunLoop, CoupledModesRestartBitForBitFromEachCheckpoint) {
     options.newton = newton;
     dynamics::LotkaVolterra flow(*system.interaction, options.dark_fraction * options.atol / 60.0);
     Schedule schedule;
-    schedule.output_times = test::equal_times(60.0, 24);
+    schedule.output_times = test::equal_times(60.0, 18);
     if (newton == deck::NewtonSolver::direct)
       schedule.checkpoint_every_steps = 50;
     else
-      schedule.checkpoint_every_outputs = 8;
+      schedule.checkpoint_every_outputs = 6;
     check_restarts(
         [&](double t0, std::span<const double> state) {
           return std::make_unique<CvodeEvolution>(flow, options, t0, state);

@@ -9,8 +9,6 @@
 namespace nqf::solver {
 namespace {
 
-using test::world;
-
 // z_k(0) = ε c_k, and the path from λ(0) = −1 for all modes. With t = τ ln(1/ε) + O(1) the distance
 // |t/ln(1/ε) − τ| ln(1/ε) of every event tends to a constant of its own.
 TEST(SmallInitialValues, DistanceFromThePathIsAConstantOverTheLogarithm) {
@@ -30,8 +28,7 @@ TEST(SmallInitialValues, DistanceFromThePathIsAConstantOverTheLogarithm) {
     test::RecordingSink sink;
     Schedule schedule;
     schedule.output_times = {0.0, end};
-    const auto outcome = test::run(evolution, detector, sink, schedule);
-    EXPECT_TRUE(outcome.complete);
+    EXPECT_TRUE(test::run(evolution, detector, sink, schedule).complete);
     ASSERT_EQ(sink.all_events.size(), 7u);
     std::vector<double> distance;
     for (const auto& predicted : path.events) {
@@ -40,9 +37,6 @@ TEST(SmallInitialValues, DistanceFromThePathIsAConstantOverTheLogarithm) {
           [&](const Event& event) { return event.mode == predicted.mode && event.kind == predicted.kind; });
       ASSERT_NE(found, sink.all_events.end());
       distance.push_back(std::abs(found->time / log_inverse - predicted.time) * log_inverse);
-      if (world().is_root())
-        std::fprintf(stderr, "LIM L=%g mode %d kind %d d=%.6f steps %d\n", log_inverse, (int)predicted.mode,
-                     predicted.kind, distance.back(), (int)outcome.work.steps);
     }
     distances.push_back(distance);
   }
