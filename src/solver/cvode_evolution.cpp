@@ -140,6 +140,11 @@ void CvodeEvolution::step(double limit) {
   sunrealtype reached = time_;
   const int code = CVode(cvode, limit, y_.get(), &reached, CV_ONE_STEP);
   if (code < 0) fail(code);
+  // Towards a pole the steps shrink without end; CVODE only warns when the time no longer moves.
+  if (code != CV_TSTOP_RETURN && reached <= time_)
+    throw RunError(fmt::format("the integration failed at t = {:.10g}: CVODE's steps fell below the rounding of the time; "
+                               "the state runs away, as with a coupling that is not positive semidefinite",
+                               time_));
   time_ = code == CV_TSTOP_RETURN ? limit : reached;
   update_counters();
 }

@@ -321,7 +321,7 @@ TEST(CvodeEvolution, NamesTheTimeAtWhichAStateStopsBeingFinite) {
   const std::string head = "the integration failed at t = ";
   ASSERT_TRUE(message.starts_with(head)) << message;
   EXPECT_NEAR(std::stod(message.substr(head.size())), std::log1p(std::exp(2.0)), 0.2) << message;
-  EXPECT_NE(message.find("(CVODE code -"), std::string::npos) << message;
+  EXPECT_NE(message.find("CVODE"), std::string::npos) << message;
 }
 
 // Orthogonal samples of a reference file: κ and the initial values from the matrices themselves.
