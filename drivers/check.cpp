@@ -50,7 +50,7 @@ int check(const parallel::Session& session, const Arguments& arguments) {
   constexpr std::int64_t rows = 20;
   for (const auto& one : deck.cases) {
     auto system = structure::make_mode_system(comm, one);
-    const auto schedule = make_schedule(one, system.log_epsilon ? -*system.log_epsilon : 1.0);
+    const auto schedule = make_schedule(one);
     const auto prediction = predict_system(comm, system, schedule.output_times.back(), one.output.path_events);
     const auto events = first_events(comm, system, prediction, rows);
     const auto e = estimate(one, system, schedule.output_times.size(), prediction.n_ignitions);

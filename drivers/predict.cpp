@@ -17,7 +17,7 @@ int predict(const parallel::Session& session, const Arguments& arguments) {
   constexpr std::int64_t rows = 100;
   for (const auto& one : deck.cases) {
     auto system = structure::make_mode_system(comm, one);
-    const double end = make_schedule(one, system.log_epsilon ? -*system.log_epsilon : 1.0).output_times.back();
+    const double end = make_schedule(one).output_times.back();
     const auto prediction = predict_system(comm, system, end, one.output.path_events);
     const auto events = first_events(comm, system, prediction, rows);
     if (!one.case_name.empty()) log.always(fmt::format("case {}", one.case_name));

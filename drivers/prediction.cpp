@@ -49,8 +49,9 @@ void predict_coupled(const parallel::Comm& comm, ModeSystem& system, double hori
     if (auto* dense = dynamic_cast<structure::DenseInteraction*>(system.interaction.get());
         dense && !dense->has_absolute_loss())
       dense->set_minimum(theory::nonnegative_minimum(growth, diagonal, coupling).value);
-  } catch (const std::domain_error& error) {
-    throw UserError(fmt::format("the coupling is not that of a quadratic loss: {}", error.what()));
+  } catch (const std::logic_error& error) {  // theory's two: a domain that is left, an argument that is none
+    throw UserError(fmt::format("{}: the coupling is not that of a quadratic loss: {}",
+                                system.coupling_source.empty() ? "the features" : system.coupling_source, error.what()));
   }
   const auto k_local = system.modes.local_size();
   prediction.log_threshold.resize(k_local);
@@ -58,6 +59,13 @@ void predict_coupled(const parallel::Comm& comm, ModeSystem& system, double hori
     prediction.log_threshold[k] = system.growth_rate[k] > 0.0 && system.self_coupling[k] > 0.0
                                       ? std::log(0.5 * system.growth_rate[k] / system.self_coupling[k])
                                       : infinity;
+  const auto end = prediction.path->end;
+  if (!system.absolute_loss) {
+    prediction.final_loss = 0.0;  // the loss is the excess over its minimum
+  } else if (end == theory::PathEnd::no_more_events || end == theory::PathEnd::residual_zero) {
+    const std::vector<double> dark(k_local, 0.0);
+    prediction.final_loss = system.interaction->loss(dark, system.growth_rate) + prediction.path->loss_drop;
+  }
   for (const auto& event : prediction.path->events) {
     if (event.kind < 0 || event.time <= 0.0) continue;
     if (prediction.n_ignitions++ == 0) prediction.first_ignition = event.time;
@@ -66,6 +74,7 @@ void predict_coupled(const parallel::Comm& comm, ModeSystem& system, double hori
 }
 
 void predict_single_modes(const parallel::Comm& comm, const ModeSystem& system, Prediction& prediction) {
+  prediction.final_loss = system.loss_offset;
   const auto k_local = system.modes.local_size();
   prediction.log_threshold.resize(k_local);
   prediction.ignition_time.resize(k_local);
@@ -92,13 +101,11 @@ void predict_single_modes(const parallel::Comm& comm, const ModeSystem& system, 
     last = std::max(last, time);
   }
   prediction.n_ignitions = comm.sum(count);
-  if (prediction.n_ignitions > 0) {
-    prediction.first_ignition = comm.min(first);
-    prediction.last_ignition = comm.max(last);
-  } else {
-    (void)comm.min(first);
-    (void)comm.max(last);
-  }
+  first = comm.min(first);
+  last = comm.max(last);
+  if (prediction.n_ignitions == 0) return;
+  prediction.first_ignition = first;
+  prediction.last_ignition = last;
 }
 
 }  // namespace

@@ -27,6 +27,8 @@ struct Prediction {
   double first_ignition = std::numeric_limits<double>::quiet_NaN();  ///< over all modes
   double last_ignition = std::numeric_limits<double>::quiet_NaN();
   std::int64_t n_ignitions = 0;  ///< predicted in all (of the path: as far as it was followed)
+  /// L_∞, the loss that training tends to; empty where the path was cut before its end.
+  std::optional<double> final_loss;
   std::optional<theory::ScalingExponent> exponent;  ///< where the deck states power laws
   std::string exponent_source;
 };

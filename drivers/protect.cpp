@@ -38,7 +38,8 @@ void protect(const parallel::Comm& comm, const std::function<void()>& work) {
     }
     fmt::print(stderr, "nqf: rank {}: {}\n", comm.rank(), error.what());
     std::fflush(nullptr);
-    MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitStatus::run_failure));
+    const auto* ours = dynamic_cast<const Error*>(&error);
+    MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ours ? ours->status() : ExitStatus::run_failure));
   }
 }
 

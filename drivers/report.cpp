@@ -25,7 +25,9 @@ std::string describe_system(const ModeSystem& system) {
                      : system.kind == ModeSystem::Kind::signed_samples ? "orthogonal samples, signed"
                      : system.mode_name == "sample"                    ? "orthogonal samples, definite"
                                                                        : "uncoupled modes";
-  return fmt::format("system: {}{}, K = {}", system.sample_target ? "one sample, " : "", kind, system.modes.global_size());
+  return fmt::format("system: {}{}, K = {}{}", system.sample_target ? "one sample, " : "", kind, system.modes.global_size(),
+                     system.asymmetry > 0.0 ? fmt::format("; coupling symmetrised, it was {:.1e} off", system.asymmetry)
+                                            : std::string());
 }
 
 namespace {

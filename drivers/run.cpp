@@ -62,6 +62,25 @@ void fit_schedule(solver::Schedule& schedule, const solver::Progress& progress) 
   times = std::move(changed);
 }
 
+std::string group_of(const deck::Deck& deck) { return deck.case_name.empty() ? "" : "/case/" + deck.case_name; }
+std::string label_of(const deck::Deck& deck) { return deck.case_name.empty() ? "" : deck.case_name + ": "; }
+
+/// A case with everything that can be the user's mistake behind it.
+struct Prepared {
+  std::size_t index;
+  solver::Schedule schedule;
+  ModeSystem system;
+  Prediction prediction;
+};
+
+Prepared prepare(const parallel::Comm& comm, const deck::DeckFile& deck, std::size_t index) {
+  const auto& one = deck.cases[index];
+  auto schedule = make_schedule(one);
+  auto system = structure::make_mode_system(comm, one);
+  auto prediction = predict_system(comm, system, 2.0 * schedule.output_times.back(), one.output.path_events);
+  return {index, std::move(schedule), std::move(system), std::move(prediction)};
+}
+
 /// What the cases of one run share.
 struct Campaign {
   const parallel::Session& session;
@@ -80,16 +99,21 @@ struct CaseOutcome {
   theory::PowerLawFit fit;
 };
 
-CaseOutcome run_case(Campaign& campaign, const deck::Deck& deck, ModeSystem& system,
+CaseOutcome run_case(Campaign& campaign, const deck::Deck& deck, Prepared& prepared,
                      const std::optional<record::LoadedCheckpoint>& loaded) {
   const auto& comm = campaign.session.comm();
   auto& log = campaign.log;
-  const std::string label = deck.case_name.empty() ? "" : deck.case_name + ": ";
+  auto& [index, schedule, system, prediction] = prepared;
+  const std::string label = label_of(deck);
   log.info(label + describe_system(system));
 
-  auto schedule = make_schedule(deck, system.log_epsilon ? -*system.log_epsilon : 1.0);
   const double end = schedule.output_times.back();
-  auto prediction = predict_system(comm, system, 2.0 * end, deck.output.path_events);
+  if (loaded) {
+    if (!same_input(loaded->data.real_array("fingerprint"), fingerprint_of(comm, system)))
+      throw UserError(fmt::format("{}{}: the input files have changed since the checkpoint {}: rates, couplings or initial "
+                                  "values differ",
+                                  label, campaign.deck.path, loaded->path));
+  }
   RunRecord record(comm, campaign.file, campaign.checkpoints, deck, system, prediction, loaded ? &loaded->data : nullptr);
   record.set_unfinished();
 
@@ -123,8 +147,9 @@ CaseOutcome run_case(Campaign& campaign, const deck::Deck& deck, ModeSystem& sys
       campaign.file.flush();
     });
   } catch (const RunError& error) {
-    throw RunError(fmt::format("{}{}. Saved: {} rows in {} and the newest checkpoint beside it; --restart goes on from there",
-                               label, error.what(), record.times().size(), campaign.file.path()));
+    throw RunError(fmt::format("{}{}. Saved: the checkpoint at t = {:.10g} and the rows before it in {}; --restart goes on "
+                               "from there",
+                               label, error.what(), loop.checkpoint_time(), campaign.file.path()));
   }
   outcome.final_loss = record.losses().back();
   if (!record.first_events().empty()) outcome.first_event = record.first_events().front().time;
@@ -160,16 +185,39 @@ std::string case_table(const deck::DeckFile& deck, const std::vector<std::option
   return text;
 }
 
+/// @throws UserError unless what was computed for `one` (its identity is `before`) is what the deck now says
+void check_identity(const deck::DeckFile& deck, const deck::Deck& one, const std::string& before, const std::string& what) {
+  const auto difference = first_difference(before, identity_of(one.resolved_text));
+  if (!difference.empty())
+    throw UserError(fmt::format("{}: {} was made with another deck ({}); only [time], [checkpoint] and [fit] may change on "
+                                "a restart",
+                                deck.path, what, difference));
+}
+
+/// The cases before the checkpoint's are finished and stay as they are: the deck must still ask for just that.
+void check_finished_cases(const deck::DeckFile& deck, std::size_t first, record::ResultFile& file) {
+  for (std::size_t i = 0; i < first; ++i) {
+    const auto& one = deck.cases[i];
+    auto scope = file.scope(group_of(one));
+    const auto before = scope.read_text("input/deck_case");
+    if (!before || scope.integer_attribute("", "complete").value_or(0) == 0)
+      throw UserError(fmt::format("{}: case '{}' stands before the case that the checkpoint is of, but has not been run",
+                                  deck.path, one.case_name));
+    check_identity(deck, one, identity_of(*before), "case '" + one.case_name + "'");
+    const double end = make_schedule(one).output_times.back();
+    if (const double reached = scope.real_attribute("", "end_time").value_or(end); reached != end)
+      throw UserError(fmt::format("{}: case '{}' was finished at t = {:.10g}, the deck now says {:.10g}; of a deck with "
+                                  "cases only the one in progress can be extended",
+                                  deck.path, one.case_name, reached, end));
+  }
+}
+
 /// Where a checkpoint stands in the deck. @throws UserError if it is another deck's
 std::size_t locate(const deck::DeckFile& deck, const record::LoadedCheckpoint& loaded) {
   const auto& name = loaded.data.text("case");
   for (std::size_t i = 0; i < deck.cases.size(); ++i) {
     if (deck.cases[i].case_name != name) continue;
-    const auto difference = first_difference(loaded.data.text("identity"), identity_of(deck.cases[i].resolved_text));
-    if (!difference.empty())
-      throw UserError(fmt::format("{}: the checkpoint {} was made with another deck ({}); only [time], [checkpoint] and "
-                                  "[fit] may change on a restart",
-                                  deck.path, loaded.path, difference));
+    check_identity(deck, deck.cases[i], loaded.data.text("identity"), "the checkpoint " + loaded.path);
     return i;
   }
   throw UserError(fmt::format("{}: the checkpoint {} is of the case '{}', which the deck does not have", deck.path,
@@ -189,11 +237,11 @@ int run(const parallel::Session& session, const Arguments& arguments) {
   if (parallel::openblas_name().empty())
     log.warning("the BLAS in use is not OpenBLAS; the reference one is some 20 times slower");
 
-  // Every case's input is read before anything is written, the first one last so that it is at hand.
-  std::optional<std::pair<std::size_t, ModeSystem>> prepared;
+  // Every case is read and predicted before anything is written, the first one last so that it is at hand.
+  std::optional<Prepared> prepared;
   for (std::size_t i = deck.cases.size(); i-- > 0;) {
     prepared.reset();
-    prepared.emplace(i, structure::make_mode_system(comm, deck.cases[i]));
+    prepared = prepare(comm, deck, i);
   }
 
   const std::string output =
@@ -230,36 +278,43 @@ int run(const parallel::Session& session, const Arguments& arguments) {
     file.root().set_attribute("", "created", now_text());
   }
 
-  solver::StopControl stop(comm, [&] { return std::filesystem::exists(directory.file("stop")); }, arguments.wall_time,
-                           deck.cases.front().checkpoint.stop_grace);
+  if (loaded) check_finished_cases(deck, first, file);
+  const auto stop_file_exists = [&] {
+    std::error_code ignored;  // a file system that does not answer is no reason to stop
+    return std::filesystem::exists(directory.file("stop"), ignored);
+  };
+  solver::StopControl stop(comm, stop_file_exists, arguments.wall_time, deck.cases.front().checkpoint.stop_grace);
   Campaign campaign{session, deck, file, checkpoints, stop, log};
   std::vector<std::optional<CaseOutcome>> outcomes(deck.cases.size());
   bool stopped = false, did_something = false;
-  for (std::size_t i = first; i < deck.cases.size() && !stopped; ++i) {
-    const auto& one = deck.cases[i];
-    const bool resuming = loaded && i == first;
-    if (!prepared || prepared->first != i) {
-      prepared.reset();
-      prepared.emplace(i, structure::make_mode_system(comm, one));
-    }
-    auto& system = prepared->second;
-    if (resuming) {
-      const double end = make_schedule(one, system.log_epsilon ? -*system.log_epsilon : 1.0).output_times.back();
-      const double reached = loaded->data.real("time");
-      if (reached > end)
-        throw UserError(fmt::format("{}: time.end = {:.10g} is before the time {:.10g} that the run has reached", deck.path,
-                                    end, reached));
-      if (reached == end && file.scope(one.case_name.empty() ? "" : "/case/" + one.case_name).integer_attribute("", "complete").value_or(0) != 0) {
-        log.info(fmt::format("{}already complete at t = {:.10g}", one.case_name.empty() ? "" : one.case_name + ": ", reached));
-        continue;
+  // The file's destructor is collective: no exception of one rank alone may pass it.
+  protect(comm, [&] {
+    for (std::size_t i = first; i < deck.cases.size() && !stopped; ++i) {
+      const auto& one = deck.cases[i];
+      const bool resuming = loaded && i == first;
+      if (!prepared || prepared->index != i) {
+        prepared.reset();
+        prepared = prepare(comm, deck, i);
       }
+      if (resuming) {
+        const double end = prepared->schedule.output_times.back();
+        const double reached = loaded->data.real("time");
+        if (reached > end)
+          throw UserError(fmt::format("{}: time.end = {:.10g} is before the time {:.10g} that the run has reached", deck.path,
+                                      end, reached));
+        if (reached == end && file.scope(group_of(one)).integer_attribute("", "complete").value_or(0) != 0) {
+          log.info(fmt::format("{}already complete at t = {:.10g}", label_of(one), reached));
+          continue;
+        }
+      }
+      if (loaded && !did_something) write_provenance(file, comm, deck, arguments);
+      did_something = true;
+      static const std::optional<record::LoadedCheckpoint> none;
+      outcomes[i] = run_case(campaign, one, *prepared, resuming ? loaded : none);
+      stopped = !outcomes[i]->run.complete;
+      prepared.reset();
     }
-    if (loaded && !did_something) write_provenance(file, comm, deck, arguments);
-    did_something = true;
-    static const std::optional<record::LoadedCheckpoint> none;
-    outcomes[i] = run_case(campaign, one, system, resuming ? loaded : none);
-    stopped = !outcomes[i]->run.complete;
-  }
+  });
   if (!did_something) {
     file.close();
     return static_cast<int>(ExitStatus::done);

@@ -34,6 +34,28 @@ std::vector<std::int64_t> logarithmic_selection(std::int64_t n, std::int64_t lim
 
 }  // namespace
 
+std::vector<double> fingerprint_of(const parallel::Comm& comm, const structure::ModeSystem& system) {
+  // Sums weighted by place, so that exchanged entries show, too; on another number of ranks they differ by rounding.
+  std::vector<double> sums(6, 0.0);
+  const std::span<const double> arrays[] = {system.growth_rate, system.self_coupling, system.log_initial};
+  for (std::size_t a = 0; a < 3; ++a)
+    for (std::int64_t k = 0; k < system.modes.local_size(); ++k) {
+      const double place = 1.0 + static_cast<double>(system.modes.begin() + k) / static_cast<double>(system.modes.global_size());
+      sums[2 * a] += place * arrays[a][k];
+      sums[2 * a + 1] += place * std::abs(arrays[a][k]);
+    }
+  comm.sum_in_place(std::span<double>(sums));
+  return sums;
+}
+
+bool same_input(std::span<const double> before, std::span<const double> now) {
+  if (before.size() != now.size()) return false;
+  for (std::size_t i = 0; i + 1 < now.size(); i += 2)
+    for (const std::size_t j : {i, i + 1})
+      if (!(std::abs(before[j] - now[j]) <= 1e-11 * now[i + 1])) return false;
+  return true;
+}
+
 RunRecord::RunRecord(const parallel::Comm& comm, record::ResultFile& file, record::CheckpointStore& checkpoints,
                      const deck::Deck& deck, const structure::ModeSystem& system, const Prediction& prediction,
                      const record::CheckpointData* checkpoint)
@@ -45,6 +67,7 @@ RunRecord::RunRecord(const parallel::Comm& comm, record::ResultFile& file, recor
       system_(system),
       prediction_(prediction) {
   select_modes();
+  fingerprint_ = fingerprint_of(comm, system);
   // Before the tables are taken up at their lengths. Without a checkpoint there are rows where an earlier run was killed
   // after it had begun this case.
   if (checkpoint)
@@ -109,6 +132,8 @@ void RunRecord::write_theory(std::span<const double> times, std::span<const doub
     for (std::int64_t k = 0; k < modes.local_size(); ++k) {
       const double zeta = std::max(system_.growth_rate[k], 0.0), c = system_.self_coupling[k];
       saturation[k] = zeta > 0.0 ? zeta / c : 0.0;
+      if (system_.kind == structure::ModeSystem::Kind::signed_samples)  // of v = f + Q/v
+        saturation[k] = 0.5 * (saturation[k] + std::hypot(saturation[k], 2.0 * std::exp(0.5 * system_.log_product[k])));
       drop[k] = zeta > 0.0 ? zeta * zeta / (8.0 * c) * (system_.loss_scale.empty() ? 1.0 : system_.loss_scale[k]) : 0.0;
     }
     const std::string alone = system_.kind == structure::ModeSystem::Kind::coupled ? " of the mode by itself" : "";
@@ -176,6 +201,7 @@ void RunRecord::checkpoint(const solver::Progress& progress) {
   data.integers["outputs_written"] = progress.outputs_written;
   data.integers["events_written"] = progress.events_written;
   data.integers["modes"] = system_.modes.global_size();
+  data.real_arrays["fingerprint"] = fingerprint_;
   const auto& work = progress.work;
   data.reals["step_size"] = work.step_size;
   data.integer_arrays["work"] = {work.order, work.steps, work.rhs_evaluations, work.newton_iterations,
@@ -226,6 +252,13 @@ theory::PowerLawFit RunRecord::write_fit(const deck::FitOptions& options) {
     none.reason = "switched off in the deck";
     return none;
   }
+  if (!prediction_.final_loss) {
+    theory::PowerLawFit none;
+    none.reason = "the saddle path was cut before its end, so the loss that training tends to is not known";
+    scope_.set_attribute("fit", "accepted", false);
+    scope_.set_attribute("fit", "reason", none.reason);
+    return none;
+  }
   theory::FitOptions fit_options;
   if (!options.window.empty()) fit_options.window = theory::TimeWindow{options.window[0], options.window[1]};
   if (prediction_.n_ignitions > 0) {
@@ -233,7 +266,7 @@ theory::PowerLawFit RunRecord::write_fit(const deck::FitOptions& options) {
     fit_options.last_ignition = prediction_.last_ignition;
   }
   std::vector<double> excess(losses_);
-  for (double& loss : excess) loss -= system_.loss_offset;
+  for (double& loss : excess) loss -= *prediction_.final_loss;
   const auto fit = theory::fit_power_law(times_, excess, fit_options);
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto put = [&](const std::string& name, double value, const std::string& units, const std::string& meaning) {
@@ -254,6 +287,7 @@ theory::PowerLawFit RunRecord::write_fit(const deck::FitOptions& options) {
 }
 
 void RunRecord::set_outcome(const solver::RunOutcome& outcome) {
+  scope_.set_attribute("", "end_time", outcome.time);
   scope_.set_attribute("", "complete", outcome.complete);
   scope_.set_attribute("", "termination_reason",
                        outcome.complete ? std::string("end time reached") : std::string("stopped by ") + describe(outcome.stopped_by));

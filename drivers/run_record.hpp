@@ -54,6 +54,7 @@ class RunRecord final : public solver::RunSink {
   record::Table* series_ = nullptr;
   record::Table* ignitions_ = nullptr;
   record::Table* modes_ = nullptr;
+  std::vector<double> fingerprint_;
   std::vector<std::int64_t> selected_;      // global indices in /modes/index
   std::vector<std::int64_t> own_selected_;  // local indices of those that are ours
   std::vector<double> snapshot_;
@@ -61,6 +62,11 @@ class RunRecord final : public solver::RunSink {
   std::vector<solver::Event> shown_;        // the first events, for the table at the end
   std::int64_t outputs_ = 0, n_events_ = 0;
 };
+
+/// A few sums over what the deck's files brought (rates, self-couplings, initial values), to tell on a restart whether a
+/// file was changed since; the same on any number of ranks but for rounding. Collective.
+std::vector<double> fingerprint_of(const parallel::Comm& comm, const structure::ModeSystem& system);
+bool same_input(std::span<const double> before, std::span<const double> now);
 
 /// Progress of a checkpoint; its spans point into `data`.
 solver::Progress progress_of(const record::CheckpointData& data, std::int64_t n_modes);

@@ -103,9 +103,9 @@ std::vector<double> closed_form_losses(const parallel::Comm& comm, const ModeSys
   return losses;
 }
 
-solver::Schedule make_schedule(const deck::Deck& deck, double log_inverse_epsilon) {
+solver::Schedule make_schedule(const deck::Deck& deck) {
   const auto& time = deck.time;
-  const double unit = time.unit == deck::TimeUnit::log_epsilon ? log_inverse_epsilon : 1.0;
+  const double unit = time.unit == deck::TimeUnit::log_epsilon ? -deck.initial.epsilon.log_value : 1.0;
   if (!(unit > 0.0))
     throw DeckError(time.place.file, time.place.line,
                     "[time] unit = \"log_epsilon\": needs an epsilon below 1, so that ln(1/epsilon) is positive");

@@ -26,8 +26,7 @@ Simulation make_simulation(const parallel::Comm& comm, structure::ModeSystem& sy
 std::vector<double> closed_form_losses(const parallel::Comm& comm, const structure::ModeSystem& system,
                                        std::span<const double> times);
 
-/// Output times and checkpoint points that the deck fixes, the start included. `log_inverse_epsilon` is the unit of
-/// time.unit = "log_epsilon". @throws UserError
-solver::Schedule make_schedule(const deck::Deck& deck, double log_inverse_epsilon);
+/// Output times and checkpoint points that the deck fixes, the start included. @throws DeckError
+solver::Schedule make_schedule(const deck::Deck& deck);
 
 }  // namespace nqf::drivers

@@ -59,7 +59,7 @@ SolverOptions SolverOptions::from(TableReader table) {
              "the right-hand side skips modes that together change it by less than this times atol [-]",
              non_negative);
   table.read("loss_tolerance", o.loss_tolerance,
-             "allowed rise of the loss in a step, over the loss at t = 0 [-]", non_negative);
+             "allowed rise of the loss over an earlier value, relative to that at t = 0 [-]", non_negative);
   table.finish();
   return o;
 }

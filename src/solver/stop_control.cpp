@@ -9,7 +9,14 @@ namespace nqf::solver {
 namespace {
 
 volatile std::sig_atomic_t caught_signal = 0;
-void note_signal(int number) { caught_signal = number; }
+void note_signal(int number) {
+  if (number == SIGINT && caught_signal == SIGINT) {  // asked for twice: at once, whatever is going on
+    std::signal(SIGINT, SIG_DFL);
+    std::raise(SIGINT);
+  }
+  caught_signal = number;
+}
+std::optional<StopControl::Clock::time_point> program_start;
 
 constexpr std::array<int, 4> watched{SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 std::array<struct sigaction, watched.size()> previous{};
@@ -37,9 +44,9 @@ StopControl::StopControl(const parallel::Comm& comm, std::function<bool()> stop_
       stop_file_exists_(std::move(stop_file_exists)),
       wall_time_(wall_time),
       grace_(grace),
-      start_(Clock::now()),
-      last_checkpoint_(start_),
-      last_look_(start_) {
+      start_(program_start.value_or(Clock::now())),
+      last_checkpoint_(Clock::now()),
+      last_look_(last_checkpoint_) {
   struct sigaction action {};
   action.sa_handler = note_signal;
   sigemptyset(&action.sa_mask);
@@ -47,6 +54,7 @@ StopControl::StopControl(const parallel::Comm& comm, std::function<bool()> stop_
 }
 
 void StopControl::note_signals_early() {
+  program_start = Clock::now();
   for (const int number : watched) std::signal(number, note_signal);
 }
 
@@ -66,20 +74,19 @@ StopControl::Verdict StopControl::poll() {
       stop_file_seen_ = stop_file_exists_ && stop_file_exists_();
     }
     if (stop_file_seen_) reason = std::max(reason, static_cast<int>(StopReason::stop_file));
-    if (wall_time_) {
+    if (reason && reason != static_cast<int>(StopReason::wall_time) && !requested_) requested_ = now;
+    if (requested_) immediately = seconds(now - *requested_) > grace_;
+    if (wall_time_) {  // has all the time that is left to reach the next checkpoint
       const double left = *wall_time_ - seconds(now - start_);
       const double stretch = std::max(longest_stretch_, seconds(now - last_checkpoint_));
       if (left < 1.5 * stretch + 1.0) reason = std::max(reason, static_cast<int>(StopReason::wall_time));
-      immediately = left < 1.0;
+      immediately = immediately || left < 2.0;
     }
-    if (reason && !requested_) requested_ = now;
-    if (requested_) immediately = immediately || seconds(now - *requested_) > grace_;
   }
-  // Ranks other than the root learn of a signal here; the root then starts the grace period at its next look.
+  // The root may learn of another rank's signal here; it then starts the grace period at its next look.
   const std::int64_t code = comm_.max(std::int64_t{reason} + (immediately ? 8 : 0));
   const Verdict verdict{static_cast<StopReason>(code % 8), code >= 8};
   pending_ = static_cast<int>(verdict.reason);
-  if (pending_ && !requested_) requested_ = now;
   return verdict;
 }
 

@@ -186,7 +186,6 @@ void make_dense(const Comm& comm, const Deck& deck, const ArraySource& growth, c
   if (asymmetry.value > 1e-9)
     blame(fmt::format("is not symmetric: entries ({0}, {1}) and ({1}, {0}) differ by {2:.3g} of the diagonal", asymmetry.row,
                       asymmetry.column, asymmetry.value));
-  system.asymmetry = asymmetry.value;
   if (asymmetry.value > 0.0) {
     // Which triangle is read depends on the lit set and on the ranks: the mean of the two is one matrix for all.
     interaction.reset();
@@ -206,6 +205,11 @@ void make_dense(const Comm& comm, const Deck& deck, const ArraySource& growth, c
                           modes.begin() + k, interaction->growth_rate()[k]));
   });
   adopt(system, std::move(interaction));
+  system.asymmetry = asymmetry.value;
+  if (const auto* file = std::get_if<deck::FileArray>(&coupling.value))
+    system.coupling_source = fmt::format("{}, data set '{}'", file->file, file->dataset);
+  else
+    system.coupling_source = fmt::format("{}:{}: [modes] coupling", coupling.place.file, coupling.place.line);
   system.log_initial = load_log_initial(comm, deck.initial, options.file, system.modes, std::nullopt);
 }
 

@@ -38,7 +38,7 @@ struct SolverOptions {
   bool single_precision = true;                    ///< Newton's products with a dense coupling in single precision
   double lit_threshold = 1e-3;                     ///< a mode is in the Newton system when gamma C_kk z_k exceeds it [-]
   double dark_fraction = 1e-4;                     ///< rhs skips modes that together change it by less than this × atol
-  double loss_tolerance = 1e-6;                    ///< allowed rise of the loss in a step, over the loss at t = 0 [-]
+  double loss_tolerance = 1e-6;                    ///< allowed rise of the loss over an earlier value, relative to that at t = 0 [-]
   static SolverOptions from(TableReader table);
 };
 

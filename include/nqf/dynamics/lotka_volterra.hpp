@@ -14,7 +14,7 @@ namespace nqf::dynamics {
 class LotkaVolterra final : public Flow {
  public:
   /// rate_tolerance [1/time]: allowed error of a rate; a deck's dark_fraction·atol over the length of the run.
-  /// Collective. @throws DataError never; the interaction was checked when it was made
+  /// Collective.
   LotkaVolterra(structure::Interaction& interaction, double rate_tolerance);
   const parallel::Partition& partition() const override { return interaction_.modes(); }
   const parallel::Comm& comm() const override { return interaction_.comm(); }

@@ -74,6 +74,7 @@ class RunLoop {
   /// From the start, or from `resume` (the evolution and the detector already stand there). Collective.
   /// @throws RunError if the loss rises, naming the time, or if the integration fails
   RunOutcome run(const std::optional<Progress>& resume, const std::string& label);
+  double checkpoint_time() const noexcept { return checkpoint_time_; }  ///< of the checkpoint that stands
 
  private:
   void write_output(double t);

@@ -18,8 +18,8 @@ class StopControl {
  public:
   using Clock = std::chrono::steady_clock;
   /// stop_file_exists  asked on the root only
-  /// wall_time         seconds from now the run may take; empty: no limit
-  /// grace             seconds a request may wait for the next checkpoint
+  /// wall_time         seconds the run may take, from note_signals_early() or else from now; empty: no limit
+  /// grace             seconds a signal or stop file may wait for the next checkpoint
   StopControl(const parallel::Comm& comm, std::function<bool()> stop_file_exists, std::optional<double> wall_time,
               double grace);
   ~StopControl();
@@ -27,7 +27,8 @@ class StopControl {
   StopControl& operator=(const StopControl&) = delete;
 
   /// From here on the signals are noted, not obeyed, so that one that comes while inputs are read stops the run at its
-  /// first checkpoint and does not kill a rank. To be called first thing in main(); needs no MPI.
+  /// first checkpoint and does not kill a rank (a second SIGINT does). The wall time counts from here. To be called first
+  /// thing in main(); needs no MPI.
   static void note_signals_early();
 
   struct Verdict {

@@ -29,6 +29,7 @@ struct ModeSystem {
   bool absolute_loss = false;         ///< targets fix the constant of the loss; else it is the excess over its minimum
   std::unique_ptr<Interaction> interaction;  ///< coupled only
   double asymmetry = 0.0;             ///< largest relative asymmetry of a coupling that was given, already symmetrised
+  std::string coupling_source;        ///< where a coupling that was given stands, for messages
 
   /// A single sample has a closed form: a_k (all modes, every rank) and y.
   std::vector<double> sample_strengths;
