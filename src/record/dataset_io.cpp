@@ -39,6 +39,19 @@ PropertyList parallel_access(const parallel::Comm& comm) {
   // No chunk cache. Parallel writes go past it, but a data set that shrinks leaves its last chunk there, on
   // every rank, and that copy would later overwrite the rows appended since (seen with HDF5 1.10.8).
   h5_check(H5Pset_cache(list.get(), 0, 0, 0, 0.0), "H5Pset_cache");
+  // All ranks must keep the same metadata in memory: the root alone writes columns, so its cache sees more traffic, and
+  // when it resizes or evicts by itself, a collective call may later broadcast on one rank and not on the other (seen with
+  // HDF5 1.10.8: a hang in the write of an attribute after some 10⁵ rows). Metadata are small; nothing is evicted.
+  H5AC_cache_config_t metadata{};
+  metadata.version = H5AC__CURR_CACHE_CONFIG_VERSION;
+  h5_check(H5Pget_mdc_config(list.get(), &metadata), "H5Pget_mdc_config");
+  metadata.evictions_enabled = false;
+  metadata.incr_mode = H5C_incr__off;
+  metadata.flash_incr_mode = H5C_flash_incr__off;
+  metadata.decr_mode = H5C_decr__off;
+  metadata.set_initial_size = true;
+  metadata.initial_size = metadata.max_size = std::size_t{64} << 20;
+  h5_check(H5Pset_mdc_config(list.get(), &metadata), "H5Pset_mdc_config");
   return list;
 }
 

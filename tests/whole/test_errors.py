@@ -193,7 +193,7 @@ class Output(Case):
         """Status 1 of mpirun (an MPI_Abort may take the other ranks along), what was saved, and no hang."""
         done = nqf("run", deck, "--output", output, ranks=3, timeout=30, **options)
         self.assertEqual(done.status, 1, done)
-        self.assertRegex(done.err, r"nqf: .*(result\.h5|checkpoint).*Saved: the checkpoint at t = \S+ and the rows before it in .*result\.h5 .*--restart")
+        self.assertRegex(done.err, r"nqf: .*(result\.h5|checkpoint).*Saved: the checkpoint at t = \S+ and the rows before it in .*result\.h5; --restart")
         return done
 
     def test_indefinite_coupling_is_found_in_the_run(self):
