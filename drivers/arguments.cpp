@@ -51,9 +51,10 @@ Arguments parse_arguments(int argc, char** argv, int& exit_status) {
     words.erase(dashes, words.end());
   }
 
-  CLI::App app{"nqf: when does each feature of a neural quadratic form ignite, and what does the loss do meanwhile?\n"
-               "Exit status: 0 done, 1 failure during a run, 2 a mistake in usage, deck or input, 85 stopped early with "
-               "a checkpoint (run the same line again)."};
+  CLI::App app{
+      "nqf: when does each feature of a neural quadratic form ignite, and what does the loss do meanwhile?\n"
+      "Exit status: 0 done, 1 failure during a run, 2 a mistake in usage, deck or input, 85 stopped early with "
+      "a checkpoint (run the same line again)."};
   app.name("nqf");
   app.set_version_flag("--version", fmt::format("nqf {} ({})", NQF_VERSION, NQF_GIT_REVISION));
   app.require_subcommand(1);
@@ -67,10 +68,12 @@ Arguments parse_arguments(int argc, char** argv, int& exit_status) {
                                 "continue from the newest good checkpoint in DIR; start if there is none");
   run->add_flag("--force", arguments.force, "replace an existing result")->excludes(restart);
   run->add_option("--wall-time", wall_time, "stop in time with a checkpoint, exit status 85")->type_name("hh:mm:ss");
-  run->footer("Example: mpirun -n 4 nqf run deck.toml --output out --restart --wall-time 23:50:00\n"
-              "The same line starts and continues. USR1, TERM or a file DIR/stop stop it at the next checkpoint.");
+  run->footer(
+      "Example: mpirun -n 4 nqf run deck.toml --output out --restart --wall-time 23:50:00\n"
+      "The same line starts and continues. USR1, TERM or a file DIR/stop stop it at the next checkpoint.");
 
-  auto* check = app.add_subcommand("check", "validate a deck: resolved keys, sizes, memory, predicted ignitions; runs nothing");
+  auto* check =
+      app.add_subcommand("check", "validate a deck: resolved keys, sizes, memory, predicted ignitions; runs nothing");
   add_deck(*check, arguments);
   check->footer("Example: nqf check deck.toml --set time.end=1e4");
 
@@ -84,7 +87,8 @@ Arguments parse_arguments(int argc, char** argv, int& exit_status) {
 
   auto* plot = app.add_subcommand("plot", "draw figures of results; all options: nqf plot -- --help");
   plot->prefix_command();
-  plot->footer("Example: nqf plot out/result.h5 -o loss.png\nArguments go to nqf-plot: FILE... -o OUT [--kind KIND] ...");
+  plot->footer(
+      "Example: nqf plot out/result.h5 -o loss.png\nArguments go to nqf-plot: FILE... -o OUT [--kind KIND] ...");
 
   auto* describe = app.add_subcommand("describe", "every key of a deck: type, unit, default, meaning");
   describe->add_option("TABLE", arguments.table, "only this table");
@@ -105,7 +109,8 @@ Arguments parse_arguments(int argc, char** argv, int& exit_status) {
   // PETSc drops a word that is no option without saying so: a deck or folder behind the dashes by mistake, say.
   if (const auto& options = arguments.petsc_options;
       !options.empty() && !words.empty() && words.front() != "plot" && !options.front().starts_with('-'))
-    return refuse(fmt::format("-- {}: what follows the dashes are options of PETSc, and start with -", options.front()));
+    return refuse(
+        fmt::format("-- {}: what follows the dashes are options of PETSc, and start with -", options.front()));
 
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());

@@ -33,8 +33,7 @@ Estimate estimate(const deck::Deck& deck, const structure::ModeSystem& system, s
   Estimate e;
   e.memory_per_rank = 8.0 * doubles + 60e6;
   e.result = 8.0 * (11.0 * rows + shown * rows / static_cast<double>(deck.output.snapshot_every) +
-                    (deck.output.theory_arrays ? 4.0 * all : 0.0) +
-                    5.0 * static_cast<double>(n_events) +
+                    (deck.output.theory_arrays ? 4.0 * all : 0.0) + 5.0 * static_cast<double>(n_events) +
                     4.0 * static_cast<double>(std::min(n_events, deck.output.path_events)));
   e.checkpoint = 17.0 * all + 16.0 * rows;
   return e;

@@ -34,7 +34,9 @@ std::map<std::string, std::string> keys_of(const std::string& identity) {
   return keys;
 }
 
-std::string shortened(const std::string& value) { return value.size() > 60 ? value.substr(0, 57) + "..." : value; }
+std::string shortened(const std::string& value) {
+  return value.size() > 60 ? value.substr(0, 57) + "..." : value;
+}
 
 }  // namespace
 

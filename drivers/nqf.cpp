@@ -1,4 +1,5 @@
-// The program: parses the command line, starts the libraries, hands over to a subcommand, turns errors into exit statuses.
+// The program: parses the command line, starts the libraries, hands over to a subcommand, turns errors into exit
+// statuses.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -26,11 +27,13 @@ int main(int argc, char** argv) {
   const auto arguments = nqf::drivers::parse_arguments(argc, argv, status);
   if (arguments.subcommand.empty()) return status;
   if (arguments.subcommand == "plot") return nqf::drivers::plot(arguments, argv[0]);
-  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is then an error of a write, with a message, not a kill
+  std::signal(SIGXFSZ,
+              SIG_IGN);  // a limit on the size of files is then an error of a write, with a message, not a kill
   if (arguments.subcommand == "run") nqf::solver::StopControl::note_signals_early();
   try {
     const nqf::parallel::Session session("nqf", arguments.petsc_options);
-    // Errors that reach this point were thrown on every rank (see protect), so every rank finalizes MPI and exits alike.
+    // Errors that reach this point were thrown on every rank (see protect), so every rank finalizes MPI and exits
+    // alike.
     try {
       nqf::drivers::protect(session.comm(), [&] { status = dispatch(session, arguments); });
     } catch (const nqf::Error& error) {

@@ -38,11 +38,12 @@ int plot(const Arguments& arguments, const char* program) {
   }
   const char* chosen = std::getenv("NQF_PYTHON");
   std::string python;
-  for (const std::string& candidate : {std::string(chosen ? chosen : ""), std::string(NQF_PYTHON), std::string("python3"),
-                                      std::string("/usr/bin/python3")})
+  for (const std::string& candidate : {std::string(chosen ? chosen : ""), std::string(NQF_PYTHON),
+                                       std::string("python3"), std::string("/usr/bin/python3")})
     if (python.empty() && !candidate.empty() && can_plot(candidate)) python = candidate;
   if (python.empty()) {
-    fmt::print(stderr, "nqf: no Python with h5py and matplotlib found; name one in the environment variable NQF_PYTHON\n");
+    fmt::print(stderr,
+               "nqf: no Python with h5py and matplotlib found; name one in the environment variable NQF_PYTHON\n");
     return 1;
   }
   std::vector<std::string> words{python, script};

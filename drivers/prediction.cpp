@@ -51,7 +51,8 @@ void predict_coupled(const parallel::Comm& comm, ModeSystem& system, double hori
       dense->set_minimum(theory::nonnegative_minimum(growth, diagonal, coupling).value);
   } catch (const std::logic_error& error) {  // theory's two: a domain that is left, an argument that is none
     throw UserError(fmt::format("{}: the coupling is not that of a quadratic loss: {}",
-                                system.coupling_source.empty() ? "the features" : system.coupling_source, error.what()));
+                                system.coupling_source.empty() ? "the features" : system.coupling_source,
+                                error.what()));
   }
   const auto k_local = system.modes.local_size();
   prediction.log_threshold.resize(k_local);
@@ -124,12 +125,12 @@ Prediction predict_system(const parallel::Comm& comm, ModeSystem& system, double
   if (system.growth_exponent && system.drop_exponent) {
     prediction.exponent =
         theory::feature_exponent(*system.drop_exponent, *system.growth_exponent, system.initial_exponent);
-    prediction.exponent_source = fmt::format("-(a1 - 1)/a2, V ~ k^-{:g}, rate ~ k^-{:g}", *system.drop_exponent,
-                                             *system.growth_exponent);
+    prediction.exponent_source =
+        fmt::format("-(a1 - 1)/a2, V ~ k^-{:g}, rate ~ k^-{:g}", *system.drop_exponent, *system.growth_exponent);
   } else if (system.growth_exponent && system.target_exponent) {
     prediction.exponent = theory::sample_exponent(*system.target_exponent, *system.growth_exponent);
-    prediction.exponent_source = fmt::format("-(2 g1 - 1)/g2, y ~ n^-{:g}, rate ~ n^-{:g}", *system.target_exponent,
-                                             *system.growth_exponent);
+    prediction.exponent_source =
+        fmt::format("-(2 g1 - 1)/g2, y ~ n^-{:g}, rate ~ n^-{:g}", *system.target_exponent, *system.growth_exponent);
   }
   return prediction;
 }
@@ -150,7 +151,9 @@ std::vector<PredictedEvent> first_events(const parallel::Comm& comm, const ModeS
   for (std::int64_t k = 0; k < static_cast<std::int64_t>(times.size()); ++k)
     if (!std::isnan(times[k])) order.push_back(k);
   const auto n = std::min<std::int64_t>(limit, static_cast<std::int64_t>(order.size()));
-  const auto earlier = [&](std::int64_t a, std::int64_t b) { return times[a] != times[b] ? times[a] < times[b] : a < b; };
+  const auto earlier = [&](std::int64_t a, std::int64_t b) {
+    return times[a] != times[b] ? times[a] < times[b] : a < b;
+  };
   std::partial_sort(order.begin(), order.begin() + n, order.end(), earlier);
   std::vector<double> own_times, own_values;
   std::vector<std::int64_t> own_modes;

@@ -25,7 +25,8 @@ std::string describe_system(const ModeSystem& system) {
                      : system.kind == ModeSystem::Kind::signed_samples ? "orthogonal samples, signed"
                      : system.mode_name == "sample"                    ? "orthogonal samples, definite"
                                                                        : "uncoupled modes";
-  return fmt::format("system: {}{}, K = {}{}", system.sample_target ? "one sample, " : "", kind, system.modes.global_size(),
+  return fmt::format("system: {}{}, K = {}{}", system.sample_target ? "one sample, " : "", kind,
+                     system.modes.global_size(),
                      system.asymmetry > 0.0 ? fmt::format("; coupling symmetrised, it was {:.1e} off", system.asymmetry)
                                             : std::string());
 }
@@ -46,18 +47,21 @@ std::string describe_prediction(const ModeSystem& system, const Prediction& pred
                                 const std::vector<PredictedEvent>& events, std::int64_t limit) {
   std::string text = fmt::format("predicted events{}, ln(1/eps) = {:.6g}\n",
                                  prediction.path ? " on the saddle path" : " (exact)", prediction.log_inverse_epsilon);
-  text += fmt::format("  {:>14}  {:>14}  {:>14}  {:<8}  {}\n", system.mode_name, "time", "time/ln(1/eps)", "kind", "value");
+  text +=
+      fmt::format("  {:>14}  {:>14}  {:>14}  {:<8}  {}\n", system.mode_name, "time", "time/ln(1/eps)", "kind", "value");
   for (std::size_t i = 0; i < events.size() && static_cast<std::int64_t>(i) < limit; ++i)
-    text += fmt::format("  {:>14}  {:>14.8g}  {:>14.8g}  {:<8}  {:.6g}\n", mode_label(system, events[i].mode), events[i].time,
-                        events[i].time / prediction.log_inverse_epsilon, events[i].kind > 0 ? "lit" : "extinct",
-                        events[i].value);
-  const auto total = prediction.path ? static_cast<std::int64_t>(prediction.path->events.size()) : prediction.n_ignitions;
+    text += fmt::format("  {:>14}  {:>14.8g}  {:>14.8g}  {:<8}  {:.6g}\n", mode_label(system, events[i].mode),
+                        events[i].time, events[i].time / prediction.log_inverse_epsilon,
+                        events[i].kind > 0 ? "lit" : "extinct", events[i].value);
+  const auto total =
+      prediction.path ? static_cast<std::int64_t>(prediction.path->events.size()) : prediction.n_ignitions;
   if (total > limit) text += fmt::format("  ... {} more\n", total - limit);
   if (total == 0) text += "  none\n";
   if (prediction.path) text += fmt::format("path: {}\n", prediction.path->message);
   if (prediction.exponent) {
     if (std::isfinite(prediction.exponent->value))
-      text += fmt::format("power law: L - L_inf ~ t^{:.6g} ({})\n", prediction.exponent->value, prediction.exponent_source);
+      text +=
+          fmt::format("power law: L - L_inf ~ t^{:.6g} ({})\n", prediction.exponent->value, prediction.exponent_source);
     if (!prediction.exponent->applies) text += fmt::format("power law: {}\n", prediction.exponent->reason);
     if (prediction.n_ignitions > 1)
       text += fmt::format("  between the first ignition at {:.6g} and the last at {:.6g}\n", prediction.first_ignition,
@@ -69,17 +73,18 @@ std::string describe_prediction(const ModeSystem& system, const Prediction& pred
 std::string compare_events(const ModeSystem& system, std::span<const solver::Event> events, std::int64_t n_events,
                            double log_inverse_epsilon) {
   constexpr std::size_t limit = 20;
-  std::string text = fmt::format("{:>16}  {:<8}  {:>14}  {:>14}  {:>18}\n", system.mode_name, "kind", "predicted",
-                                 "measured", system.kind == ModeSystem::Kind::coupled ? "d tau = dt/ln(1/eps)" : "relative difference");
+  std::string text =
+      fmt::format("{:>16}  {:<8}  {:>14}  {:>14}  {:>18}\n", system.mode_name, "kind", "predicted", "measured",
+                  system.kind == ModeSystem::Kind::coupled ? "d tau = dt/ln(1/eps)" : "relative difference");
   for (std::size_t i = 0; i < std::min(limit, events.size()); ++i) {
     const auto& event = events[i];
     const double difference = event.time - event.predicted_time;
-    const double shown = system.kind == ModeSystem::Kind::coupled ? difference / log_inverse_epsilon
-                                                                  : difference / event.predicted_time;
+    const double shown =
+        system.kind == ModeSystem::Kind::coupled ? difference / log_inverse_epsilon : difference / event.predicted_time;
     text += fmt::format("{:>16}  {:<8}  {:>14}  {:>14.8g}  {:>18}\n", mode_label(system, event.mode),
                         event.kind > 0 ? "lit" : "extinct",
-                        std::isnan(event.predicted_time) ? "-" : fmt::format("{:.8g}", event.predicted_time), event.time,
-                        std::isnan(shown) ? "-" : fmt::format("{:.2g}", shown));
+                        std::isnan(event.predicted_time) ? "-" : fmt::format("{:.8g}", event.predicted_time),
+                        event.time, std::isnan(shown) ? "-" : fmt::format("{:.2g}", shown));
   }
   if (n_events > static_cast<std::int64_t>(limit))
     text += fmt::format("  ... {} more in /ignitions\n", n_events - static_cast<std::int64_t>(limit));

@@ -24,7 +24,7 @@ std::string compare_events(const structure::ModeSystem& system, std::span<const 
 struct Agreement {
   std::int64_t predicted = 0;  ///< ignitions on the path up to the end of the run
   std::int64_t measured = 0;   ///< those of them that were seen (among the events at hand)
-  double median = 0.0;         ///< of |t − t_predicted| / ln(1/ε) over all seen ignitions with a counterpart; NaN: none
+  double median = 0.0;  ///< of |t − t_predicted| / ln(1/ε) over all seen ignitions with a counterpart; NaN: none
 };
 Agreement agreement(const Prediction& prediction, std::span<const solver::Event> events, double end);
 

@@ -27,7 +27,9 @@ namespace {
 
 using structure::ModeSystem;
 
-std::string now_text() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+std::string now_text() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
 
 /// What makes the file from here on; a restart may have another end, command and number of ranks.
 void write_provenance(record::ResultFile& file, const parallel::Comm& comm, const deck::DeckFile& deck,
@@ -49,7 +51,8 @@ void write_provenance(record::ResultFile& file, const parallel::Comm& comm, cons
   root.set_attribute("", "complete", false);
   root.set_attribute("", "termination_reason", "still running, or killed");
   root.write_text("input/deck", deck.text, {"", "the deck as given"});
-  root.write_text("input/resolved", deck.resolved_text, {"", "the deck with every default filled in: a deck that runs"});
+  root.write_text("input/resolved", deck.resolved_text,
+                  {"", "the deck with every default filled in: a deck that runs"});
 }
 
 /// Output times for going on from `progress`: as the deck says if nothing changed, else those behind it.
@@ -62,8 +65,12 @@ void fit_schedule(solver::Schedule& schedule, const solver::Progress& progress) 
   times = std::move(changed);
 }
 
-std::string group_of(const deck::Deck& deck) { return deck.case_name.empty() ? "" : "/case/" + deck.case_name; }
-std::string label_of(const deck::Deck& deck) { return deck.case_name.empty() ? "" : deck.case_name + ": "; }
+std::string group_of(const deck::Deck& deck) {
+  return deck.case_name.empty() ? "" : "/case/" + deck.case_name;
+}
+std::string label_of(const deck::Deck& deck) {
+  return deck.case_name.empty() ? "" : deck.case_name + ": ";
+}
 
 /// A case with everything that can be the user's mistake behind it.
 struct Prepared {
@@ -110,11 +117,13 @@ CaseOutcome run_case(Campaign& campaign, const deck::Deck& deck, Prepared& prepa
   const double end = schedule.output_times.back();
   if (loaded) {
     if (!same_input(loaded->data.real_array("fingerprint"), fingerprint_of(comm, system)))
-      throw UserError(fmt::format("{}{}: the input files have changed since the checkpoint {}: rates, couplings or initial "
-                                  "values differ",
-                                  label, campaign.deck.path, loaded->path));
+      throw UserError(
+          fmt::format("{}{}: the input files have changed since the checkpoint {}: rates, couplings or initial "
+                      "values differ",
+                      label, campaign.deck.path, loaded->path));
   }
-  RunRecord record(comm, campaign.file, campaign.checkpoints, deck, system, prediction, loaded ? &loaded->data : nullptr);
+  RunRecord record(comm, campaign.file, campaign.checkpoints, deck, system, prediction,
+                   loaded ? &loaded->data : nullptr);
   record.set_unfinished();
 
   std::optional<solver::Progress> resume;
@@ -147,22 +156,24 @@ CaseOutcome run_case(Campaign& campaign, const deck::Deck& deck, Prepared& prepa
       campaign.file.flush();
     });
   } catch (const RunError& error) {
-    throw RunError(fmt::format("{}{}. Saved: the checkpoint at t = {:.10g} and the rows before it in {}; --restart goes on "
-                               "from there",
-                               label, error.what(), loop.checkpoint_time(), campaign.file.path()));
+    throw RunError(
+        fmt::format("{}{}. Saved: the checkpoint at t = {:.10g} and the rows before it in {}; --restart goes on "
+                    "from there",
+                    label, error.what(), loop.checkpoint_time(), campaign.file.path()));
   }
   outcome.final_loss = record.losses().back();
   if (!record.first_events().empty()) outcome.first_event = record.first_events().front().time;
   log.info(compare_events(system, record.first_events(), record.n_events(), prediction.log_inverse_epsilon));
   outcome.agreement = agreement(prediction, record.first_events(), outcome.run.time);
   if (prediction.path)
-    log.info(fmt::format("{}{} of {} ignitions predicted up to the end were measured; median |t - predicted|/ln(1/eps) = {:.3g}",
-                         label, outcome.agreement.measured, outcome.agreement.predicted, outcome.agreement.median));
+    log.info(fmt::format(
+        "{}{} of {} ignitions predicted up to the end were measured; median |t - predicted|/ln(1/eps) = {:.3g}", label,
+        outcome.agreement.measured, outcome.agreement.predicted, outcome.agreement.median));
   if (outcome.fit.accepted || prediction.exponent) log.info(label + describe_fit(outcome.fit, prediction));
   const auto& work = outcome.run.work;
-  log.info(fmt::format("{}{} steps, {} rhs evaluations, {} Newton and {} conjugate-gradient iterations, {} factorisations",
-                       label, work.steps, work.rhs_evaluations, work.newton_iterations, work.linear_iterations,
-                       work.factorisations));
+  log.info(fmt::format(
+      "{}{} steps, {} rhs evaluations, {} Newton and {} conjugate-gradient iterations, {} factorisations", label,
+      work.steps, work.rhs_evaluations, work.newton_iterations, work.linear_iterations, work.factorisations));
   return outcome;
 }
 
@@ -186,12 +197,14 @@ std::string case_table(const deck::DeckFile& deck, const std::vector<std::option
 }
 
 /// @throws UserError unless what was computed for `one` (its identity is `before`) is what the deck now says
-void check_identity(const deck::DeckFile& deck, const deck::Deck& one, const std::string& before, const std::string& what) {
+void check_identity(const deck::DeckFile& deck, const deck::Deck& one, const std::string& before,
+                    const std::string& what) {
   const auto difference = first_difference(before, identity_of(one.resolved_text));
   if (!difference.empty())
-    throw UserError(fmt::format("{}: {} was made with another deck ({}); only [time], [checkpoint] and [fit] may change on "
-                                "a restart",
-                                deck.path, what, difference));
+    throw UserError(
+        fmt::format("{}: {} was made with another deck ({}); only [time], [checkpoint] and [fit] may change on "
+                    "a restart",
+                    deck.path, what, difference));
 }
 
 /// The cases before the checkpoint's are finished and stay as they are: the deck must still ask for just that.
@@ -201,14 +214,16 @@ void check_finished_cases(const deck::DeckFile& deck, std::size_t first, record:
     auto scope = file.scope(group_of(one));
     const auto before = scope.read_text("input/deck_case");
     if (!before || scope.integer_attribute("", "complete").value_or(0) == 0)
-      throw UserError(fmt::format("{}: case '{}' stands before the case that the checkpoint is of, but has not been run",
-                                  deck.path, one.case_name));
+      throw UserError(
+          fmt::format("{}: case '{}' stands before the case that the checkpoint is of, but has not been run", deck.path,
+                      one.case_name));
     check_identity(deck, one, identity_of(*before), "case '" + one.case_name + "'");
     const double end = make_schedule(one).output_times.back();
     if (const double reached = scope.real_attribute("", "end_time").value_or(end); reached != end)
-      throw UserError(fmt::format("{}: case '{}' was finished at t = {:.10g}, the deck now says {:.10g}; of a deck with "
-                                  "cases only the one in progress can be extended",
-                                  deck.path, one.case_name, reached, end));
+      throw UserError(
+          fmt::format("{}: case '{}' was finished at t = {:.10g}, the deck now says {:.10g}; of a deck with "
+                      "cases only the one in progress can be extended",
+                      deck.path, one.case_name, reached, end));
   }
 }
 
@@ -247,7 +262,8 @@ int run(const parallel::Session& session, const Arguments& arguments) {
   const std::string output =
       arguments.output.empty() ? std::filesystem::path(arguments.deck).stem().string() : arguments.output;
   record::RunDirectory directory(comm, output);
-  if (!directory.is_locked()) log.warning(output + ": this file system has no locks; make sure that only one run writes here");
+  if (!directory.is_locked())
+    log.warning(output + ": this file system has no locks; make sure that only one run writes here");
   record::CheckpointStore checkpoints(comm, output);
   std::optional<record::LoadedCheckpoint> loaded;
   const bool something_there = directory.result_exists() || checkpoints.exists();
@@ -300,8 +316,8 @@ int run(const parallel::Session& session, const Arguments& arguments) {
         const double end = prepared->schedule.output_times.back();
         const double reached = loaded->data.real("time");
         if (reached > end)
-          throw UserError(fmt::format("{}: time.end = {:.10g} is before the time {:.10g} that the run has reached", deck.path,
-                                      end, reached));
+          throw UserError(fmt::format("{}: time.end = {:.10g} is before the time {:.10g} that the run has reached",
+                                      deck.path, end, reached));
         if (reached == end && file.scope(group_of(one)).integer_attribute("", "complete").value_or(0) != 0) {
           log.info(fmt::format("{}already complete at t = {:.10g}", label_of(one), reached));
           continue;
@@ -326,9 +342,10 @@ int run(const parallel::Session& session, const Arguments& arguments) {
     const auto& last = (*found)->run;
     file.root().set_attribute("", "termination_reason", std::string("stopped by ") + solver::describe(last.stopped_by));
     file.close();
-    log.always(fmt::format("stopped by {} at t = {:.10g}; the checkpoint at t = {:.10g} stands: run the same line with "
-                           "--restart to go on",
-                           solver::describe(last.stopped_by), last.time, last.checkpoint_time));
+    log.always(
+        fmt::format("stopped by {} at t = {:.10g}; the checkpoint at t = {:.10g} stands: run the same line with "
+                    "--restart to go on",
+                    solver::describe(last.stopped_by), last.time, last.checkpoint_time));
     return static_cast<int>(ExitStatus::stopped);
   }
   file.root().set_attribute("", "finished", now_text());

@@ -25,7 +25,8 @@ std::vector<std::int64_t> logarithmic_selection(std::int64_t n, std::int64_t lim
     return chosen;
   }
   for (std::int64_t i = 0; i < limit; ++i) {
-    const double rank = std::pow(static_cast<double>(n), static_cast<double>(i) / static_cast<double>(std::max<std::int64_t>(limit - 1, 1)));
+    const double rank = std::pow(static_cast<double>(n),
+                                 static_cast<double>(i) / static_cast<double>(std::max<std::int64_t>(limit - 1, 1)));
     const auto index = std::min(n - 1, static_cast<std::int64_t>(std::llround(rank)) - 1);
     if (chosen.empty() || index > chosen.back()) chosen.push_back(index);
   }
@@ -40,7 +41,8 @@ std::vector<double> fingerprint_of(const parallel::Comm& comm, const structure::
   const std::span<const double> arrays[] = {system.growth_rate, system.self_coupling, system.log_initial};
   for (std::size_t a = 0; a < 3; ++a)
     for (std::int64_t k = 0; k < system.modes.local_size(); ++k) {
-      const double place = 1.0 + static_cast<double>(system.modes.begin() + k) / static_cast<double>(system.modes.global_size());
+      const double place =
+          1.0 + static_cast<double>(system.modes.begin() + k) / static_cast<double>(system.modes.global_size());
       sums[2 * a] += place * arrays[a][k];
       sums[2 * a + 1] += place * std::abs(arrays[a][k]);
     }
@@ -68,8 +70,8 @@ RunRecord::RunRecord(const parallel::Comm& comm, record::ResultFile& file, recor
       prediction_(prediction) {
   select_modes();
   fingerprint_ = fingerprint_of(comm, system);
-  // Before the tables are taken up at their lengths. Without a checkpoint there are rows where an earlier run was killed
-  // after it had begun this case.
+  // Before the tables are taken up at their lengths. Without a checkpoint there are rows where an earlier run was
+  // killed after it had begun this case.
   if (checkpoint)
     resume(*checkpoint);
   else
@@ -89,18 +91,23 @@ void RunRecord::define_tables() {
   series_ = &scope_.table("series");
   const std::string by_time = "series/time";
   series_->define_column("time", ColumnType::real, {"time", "time: output times"});
-  series_->define_column("loss", ColumnType::real,
-                         {"loss", system_.absolute_loss ? "loss: half the mean squared residual"
-                                                        : "excess loss: over its minimum", {by_time}});
+  series_->define_column(
+      "loss", ColumnType::real,
+      {"loss",
+       system_.absolute_loss ? "loss: half the mean squared residual" : "excess loss: over its minimum",
+       {by_time}});
   series_->define_column("lit_modes", ColumnType::integer, {"1", "lit modes: above their thresholds", {by_time}});
   series_->define_column("step_size", ColumnType::real, {"time", "step size: of the latest step", {by_time}});
-  series_->define_column("order", ColumnType::integer, {"1", "order: of the latest step; 0 for a closed form", {by_time}});
+  series_->define_column("order", ColumnType::integer,
+                         {"1", "order: of the latest step; 0 for a closed form", {by_time}});
   series_->define_column("steps", ColumnType::integer, {"1", "steps: accepted since the start", {by_time}});
   series_->define_column("rhs_evaluations", ColumnType::integer, {"1", "rhs evaluations: since the start", {by_time}});
-  series_->define_column("newton_iterations", ColumnType::integer, {"1", "Newton iterations: since the start", {by_time}});
+  series_->define_column("newton_iterations", ColumnType::integer,
+                         {"1", "Newton iterations: since the start", {by_time}});
   series_->define_column("linear_iterations", ColumnType::integer,
                          {"1", "conjugate-gradient iterations: since the start", {by_time}});
-  series_->define_column("factorisations", ColumnType::integer, {"1", "dense factorisations: since the start", {by_time}});
+  series_->define_column("factorisations", ColumnType::integer,
+                         {"1", "dense factorisations: since the start", {by_time}});
   series_->define_column("newton_size", ColumnType::integer, {"1", "modes in the latest Newton system", {by_time}});
   scope_.set_attribute("series/loss", "loss_offset", system_.absolute_loss ? "absolute" : "excess");
 
@@ -108,8 +115,10 @@ void RunRecord::define_tables() {
   ignitions_->define_column("mode", ColumnType::integer, {"1", "index of the " + system_.mode_name + ", from 0"});
   ignitions_->define_column("time", ColumnType::real, {"time", "time: of the crossing, to the solver's tolerance"});
   ignitions_->define_column("kind", ColumnType::integer, {"1", "kind: +1 lit, -1 extinct"});
-  ignitions_->define_column("predicted_time", ColumnType::real,
-                            {"time", "predicted time: exact for uncoupled modes, of the saddle path for coupled ones; NaN if it has no counterpart"});
+  ignitions_->define_column(
+      "predicted_time", ColumnType::real,
+      {"time",
+       "predicted time: exact for uncoupled modes, of the saddle path for coupled ones; NaN if it has no counterpart"});
   ignitions_->define_column("half_value", ColumnType::real, {"1", "threshold that was crossed"});
 
   scope_.write_array("modes/index", std::span<const std::int64_t>(selected_),
@@ -142,7 +151,8 @@ void RunRecord::write_theory(std::span<const double> times, std::span<const doub
     scope_.write_distributed("theory/drop", drop, modes, {"loss", "drop of the loss" + alone});
     scope_.write_distributed("theory/log_initial", system_.log_initial, modes, {"1", "ln z(0)"});
   }
-  const auto path = drivers::first_events(comm_, system_, prediction_, std::min(deck_.output.path_events, path_in_file));
+  const auto path =
+      drivers::first_events(comm_, system_, prediction_, std::min(deck_.output.path_events, path_in_file));
   std::vector<double> tau, value;
   std::vector<std::int64_t> mode, kind;
   for (const auto& event : path) {
@@ -152,16 +162,20 @@ void RunRecord::write_theory(std::span<const double> times, std::span<const doub
     kind.push_back(event.kind);
   }
   scope_.write_array("theory/path/tau", std::span<const double>(tau), {"1", "tau: predicted time over ln(1/epsilon)"});
-  scope_.write_array("theory/path/mode", std::span<const std::int64_t>(mode), {"1", "index of the " + system_.mode_name});
+  scope_.write_array("theory/path/mode", std::span<const std::int64_t>(mode),
+                     {"1", "index of the " + system_.mode_name});
   scope_.write_array("theory/path/kind", std::span<const std::int64_t>(kind), {"1", "kind: +1 lit, -1 extinct"});
-  scope_.write_array("theory/path/value", std::span<const double>(value), {"1", "value at the saddle: where it lights, or the last before it goes dark"});
+  scope_.write_array("theory/path/value", std::span<const double>(value),
+                     {"1", "value at the saddle: where it lights, or the last before it goes dark"});
   scope_.set_attribute("theory/path", "log_inverse_epsilon", prediction_.log_inverse_epsilon);
-  scope_.set_attribute("theory/path", "end", prediction_.path ? prediction_.path->message : std::string("every mode by itself"));
+  scope_.set_attribute("theory/path", "end",
+                       prediction_.path ? prediction_.path->message : std::string("every mode by itself"));
   if (!losses.empty()) {
     scope_.write_array("theory/time", times, {"time", "time: of the closed form"});
     scope_.write_array("theory/loss", losses, {"loss", "loss in closed form", {"theory/time"}});
   }
-  scope_.write_text("input/deck_case", deck_.resolved_text, {"", "this case's deck by itself: every default filled in"});
+  scope_.write_text("input/deck_case", deck_.resolved_text,
+                    {"", "this case's deck by itself: every default filled in"});
 }
 
 void RunRecord::output(const solver::OutputRow& row) {
@@ -185,7 +199,9 @@ void RunRecord::events(std::span<const solver::Event> events) {
   n_events_ += static_cast<std::int64_t>(events.size());
 }
 
-void RunRecord::flush() { file_.flush(); }
+void RunRecord::flush() {
+  file_.flush();
+}
 
 std::int64_t RunRecord::snapshots_among(std::int64_t outputs) const {
   return (outputs + deck_.output.snapshot_every - 1) / deck_.output.snapshot_every;
@@ -204,8 +220,14 @@ void RunRecord::checkpoint(const solver::Progress& progress) {
   data.real_arrays["fingerprint"] = fingerprint_;
   const auto& work = progress.work;
   data.reals["step_size"] = work.step_size;
-  data.integer_arrays["work"] = {work.order, work.steps, work.rhs_evaluations, work.newton_iterations,
-                                 work.linear_iterations, work.factorisations, work.error_test_failures, work.newton_size};
+  data.integer_arrays["work"] = {work.order,
+                                 work.steps,
+                                 work.rhs_evaluations,
+                                 work.newton_iterations,
+                                 work.linear_iterations,
+                                 work.factorisations,
+                                 work.error_test_failures,
+                                 work.newton_size};
   data.real_arrays["series_time"] = times_;
   data.real_arrays["series_loss"] = losses_;
   auto& shown = data.real_arrays["shown_events"];
@@ -243,7 +265,8 @@ void RunRecord::resume(const record::CheckpointData& data) {
   losses_ = data.real_array("series_loss");
   const auto& shown = data.real_array("shown_events");
   for (std::size_t i = 0; i + 5 <= shown.size(); i += 5)
-    shown_.push_back({shown[i], static_cast<std::int64_t>(shown[i + 1]), static_cast<int>(shown[i + 2]), shown[i + 3], shown[i + 4]});
+    shown_.push_back({shown[i], static_cast<std::int64_t>(shown[i + 1]), static_cast<int>(shown[i + 2]), shown[i + 3],
+                      shown[i + 4]});
 }
 
 theory::PowerLawFit RunRecord::write_fit(const deck::FitOptions& options) {
@@ -289,8 +312,9 @@ theory::PowerLawFit RunRecord::write_fit(const deck::FitOptions& options) {
 void RunRecord::set_outcome(const solver::RunOutcome& outcome) {
   scope_.set_attribute("", "end_time", outcome.time);
   scope_.set_attribute("", "complete", outcome.complete);
-  scope_.set_attribute("", "termination_reason",
-                       outcome.complete ? std::string("end time reached") : std::string("stopped by ") + describe(outcome.stopped_by));
+  scope_.set_attribute(
+      "", "termination_reason",
+      outcome.complete ? std::string("end time reached") : std::string("stopped by ") + describe(outcome.stopped_by));
 }
 
 void RunRecord::set_unfinished() {

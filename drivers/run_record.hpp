@@ -58,13 +58,13 @@ class RunRecord final : public solver::RunSink {
   std::vector<std::int64_t> selected_;      // global indices in /modes/index
   std::vector<std::int64_t> own_selected_;  // local indices of those that are ours
   std::vector<double> snapshot_;
-  std::vector<double> times_, losses_;      // of all outputs so far, for the fit
-  std::vector<solver::Event> shown_;        // the first events, for the table at the end
+  std::vector<double> times_, losses_;  // of all outputs so far, for the fit
+  std::vector<solver::Event> shown_;    // the first events, for the table at the end
   std::int64_t outputs_ = 0, n_events_ = 0;
 };
 
-/// A few sums over what the deck's files brought (rates, self-couplings, initial values), to tell on a restart whether a
-/// file was changed since; the same on any number of ranks but for rounding. Collective.
+/// A few sums over what the deck's files brought (rates, self-couplings, initial values), to tell on a restart whether
+/// a file was changed since; the same on any number of ranks but for rounding. Collective.
 std::vector<double> fingerprint_of(const parallel::Comm& comm, const structure::ModeSystem& system);
 bool same_input(std::span<const double> before, std::span<const double> now);
 

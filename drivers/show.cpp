@@ -11,7 +11,8 @@ namespace nqf::drivers {
 namespace {
 
 std::string summary(const record::FileSummary& file, const std::string& path) {
-  std::string text = fmt::format("{}: {}\n", path, file.kind == record::FileSummary::Kind::result ? "result" : "checkpoint");
+  std::string text =
+      fmt::format("{}: {}\n", path, file.kind == record::FileSummary::Kind::result ? "result" : "checkpoint");
   for (const auto& [name, value] : file.attributes) text += fmt::format("  {:<20} {}\n", name, value);
   for (const auto& item : file.items)
     text += fmt::format("  {:<28} {:<14} {:<7} {}{}\n", item.path, item.shape, item.type,

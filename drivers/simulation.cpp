@@ -23,10 +23,13 @@ theory::LogisticMode logistic(const ModeSystem& s, std::int64_t k) {
 }
 
 theory::SignedSample signed_sample(const ModeSystem& s, std::int64_t k) {
-  return {s.growth_rate[k] / s.self_coupling[k], s.self_coupling[k], s.log_initial[k], s.log_product[k] - s.log_initial[k]};
+  return {s.growth_rate[k] / s.self_coupling[k], s.self_coupling[k], s.log_initial[k],
+          s.log_product[k] - s.log_initial[k]};
 }
 
-double scale(const ModeSystem& s, std::int64_t k) { return s.loss_scale.empty() ? 1.0 : s.loss_scale[k]; }
+double scale(const ModeSystem& s, std::int64_t k) {
+  return s.loss_scale.empty() ? 1.0 : s.loss_scale[k];
+}
 
 double closed_loss(const parallel::Comm& comm, const ModeSystem& s, double t) {
   double local = 0.0;
@@ -73,12 +76,11 @@ solver::ClosedForm closed_form(const parallel::Comm& comm, const ModeSystem& s) 
 
 }  // namespace
 
-Simulation make_simulation(const parallel::Comm& comm, ModeSystem& system, const deck::SolverOptions& options, double end,
-                           double t0, std::span<const double> state) {
+Simulation make_simulation(const parallel::Comm& comm, ModeSystem& system, const deck::SolverOptions& options,
+                           double end, double t0, std::span<const double> state) {
   Simulation simulation;
   if (options.form == deck::SolutionForm::closed) {
-    simulation.evolution =
-        std::make_unique<solver::ClosedFormEvolution>(system.modes, closed_form(comm, system), t0);
+    simulation.evolution = std::make_unique<solver::ClosedFormEvolution>(system.modes, closed_form(comm, system), t0);
     return simulation;
   }
   if (system.kind == ModeSystem::Kind::coupled) {

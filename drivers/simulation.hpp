@@ -17,10 +17,10 @@ struct Simulation {
   std::unique_ptr<solver::Evolution> evolution;
 };
 
-/// `system` must outlive the simulation, whose state at t0 is `state` (own modes). The arrays of an uncoupled system that
-/// is integrated are moved into its flow, so that K = 1e8 holds them once. Collective.
-Simulation make_simulation(const parallel::Comm& comm, structure::ModeSystem& system, const deck::SolverOptions& options,
-                           double end, double t0, std::span<const double> state);
+/// `system` must outlive the simulation, whose state at t0 is `state` (own modes). The arrays of an uncoupled system
+/// that is integrated are moved into its flow, so that K = 1e8 holds them once. Collective.
+Simulation make_simulation(const parallel::Comm& comm, structure::ModeSystem& system,
+                           const deck::SolverOptions& options, double end, double t0, std::span<const double> state);
 
 /// Loss in closed form at the given times, where the system has one; else empty. Collective; O(K/ranks) a time.
 std::vector<double> closed_form_losses(const parallel::Comm& comm, const structure::ModeSystem& system,

@@ -16,9 +16,9 @@ int show(const parallel::Session& session, const Arguments& arguments);
 int describe(const parallel::Session& session, const Arguments& arguments);
 int plot(const Arguments& arguments, const char* program);
 
-/// Runs `work` so that an error of one rank ends all of them within 5 s: if every rank throws, the exception goes on its
-/// way up; if only some do, they print it and abort. Wrap what holds collective objects, so that none is destroyed on
-/// one rank alone.
+/// Runs `work` so that an error of one rank ends all of them within 5 s: if every rank throws, the exception goes on
+/// its way up; if only some do, they print it and abort. Wrap what holds collective objects, so that none is destroyed
+/// on one rank alone.
 void protect(const parallel::Comm& comm, const std::function<void()>& work);
 
 }  // namespace nqf::drivers

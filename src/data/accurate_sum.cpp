@@ -61,16 +61,14 @@ std::vector<double> AccurateSums::total(const parallel::Comm& comm) const {
 
   std::vector<Pair> pairs(high_.size());
   for (std::size_t j = 0; j < pairs.size(); ++j) pairs[j] = {high_[j], low_[j]};
-  mpi_check(
-      MPI_Allreduce(MPI_IN_PLACE, pairs.data(), narrow<int>(pairs.size()), type.get(), add.get(), comm.get()),
-      "MPI_Allreduce");
+  mpi_check(MPI_Allreduce(MPI_IN_PLACE, pairs.data(), narrow<int>(pairs.size()), type.get(), add.get(), comm.get()),
+            "MPI_Allreduce");
   std::vector<double> sums(pairs.size());
   for (std::size_t j = 0; j < sums.size(); ++j) sums[j] = pairs[j].high + pairs[j].low;
   return sums;
 }
 
-double accurate_dot(const parallel::Comm& comm, std::span<const double> factors,
-                    std::span<const double> terms) {
+double accurate_dot(const parallel::Comm& comm, std::span<const double> factors, std::span<const double> terms) {
   AccurateSums sum(1);
   for (std::size_t i = 0; i < terms.size(); ++i) sum.add(factors[i], terms.subspan(i, 1));
   return sum.total(comm)[0];

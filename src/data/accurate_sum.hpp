@@ -22,7 +22,6 @@ class AccurateSums {
 };
 
 /// Σ factor_i term_i over all ranks. Collective.
-double accurate_dot(const parallel::Comm& comm, std::span<const double> factors,
-                    std::span<const double> terms);
+double accurate_dot(const parallel::Comm& comm, std::span<const double> factors, std::span<const double> terms);
 
 }  // namespace nqf::data

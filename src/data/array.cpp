@@ -25,8 +25,8 @@ std::vector<double> power_law(const PowerLaw& law, const Partition& partition) {
   std::vector<double> values(static_cast<std::size_t>(partition.local_size()));
   const std::int64_t begin = partition.begin();
   for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = law.coefficient *
-                std::pow(static_cast<double>(begin + static_cast<std::int64_t>(i) + 1), -law.exponent);
+    values[i] =
+        law.coefficient * std::pow(static_cast<double>(begin + static_cast<std::int64_t>(i) + 1), -law.exponent);
   return values;
 }
 
@@ -44,15 +44,13 @@ std::optional<std::int64_t> array_length(const Comm& comm, const ArraySource& so
     const auto shape = dataset_shape(comm, *array);
     if (shape.empty()) refuse_source(source, "is a scalar; a list of numbers is needed");
     if (std::any_of(shape.begin() + 1, shape.end(), [](std::int64_t n) { return n != 1; }))
-      refuse_source(source,
-                    fmt::format("has {} dimensions ({}); one is needed", shape.size(), shape_text(shape)));
+      refuse_source(source, fmt::format("has {} dimensions ({}); one is needed", shape.size(), shape_text(shape)));
     return shape[0];
   }
   return std::nullopt;
 }
 
-std::vector<double> load_array(const Comm& comm, const ArraySource& source, const Partition& partition,
-                               Sign sign) {
+std::vector<double> load_array(const Comm& comm, const ArraySource& source, const Partition& partition, Sign sign) {
   if (!source.given()) refuse(source.place, "is missing");
   if (const auto length = array_length(comm, source); length && *length != partition.global_size())
     refuse_source(source, length_mismatch(*length, partition.global_size()));
@@ -70,8 +68,7 @@ std::vector<double> load_array(const Comm& comm, const ArraySource& source, cons
   return values;
 }
 
-std::vector<double> load_replicated(const Comm& comm, const ArraySource& source, std::int64_t length,
-                                    Sign sign) {
+std::vector<double> load_replicated(const Comm& comm, const ArraySource& source, std::int64_t length, Sign sign) {
   const auto local = load_array(comm, source, Partition(length, comm), sign);
   return comm.all_gather(std::span<const double>(local));
 }

@@ -8,8 +8,7 @@
 
 namespace nqf::data {
 
-void check_entries(const deck::ArraySource& source, std::int64_t begin, std::span<const double> values,
-                   Sign sign) {
+void check_entries(const deck::ArraySource& source, std::int64_t begin, std::span<const double> values, Sign sign) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double value = values[i];
     const char* demand = nullptr;
@@ -20,8 +19,7 @@ void check_entries(const deck::ArraySource& source, std::int64_t begin, std::spa
     else if (sign == Sign::non_negative && value < 0.0)
       demand = "; it must not be negative";
     if (demand)
-      refuse_source(source,
-                    fmt::format("entry {} is {}{}", begin + static_cast<std::int64_t>(i), value, demand));
+      refuse_source(source, fmt::format("entry {} is {}{}", begin + static_cast<std::int64_t>(i), value, demand));
   }
 }
 
@@ -30,8 +28,8 @@ void check_rows(const deck::MatrixSource& source, std::int64_t begin, std::int64
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::isfinite(values[i])) continue;
     const auto index = static_cast<std::int64_t>(i);
-    refuse_source(source, fmt::format("row {}, column {} is {}", begin + index / n_columns, index % n_columns,
-                                      values[i]));
+    refuse_source(source,
+                  fmt::format("row {}, column {} is {}", begin + index / n_columns, index % n_columns, values[i]));
   }
 }
 

@@ -82,8 +82,7 @@ Hdf5File::Hdf5File(std::string path) : path_(std::move(path)) {
 #if H5_VERSION_GE(1, 10, 7) && !(H5_VERS_MAJOR == 1 && H5_VERS_MINOR == 12 && H5_VERS_RELEASE == 0)
   H5Pset_file_locking(access.get(), false, true);  // readers need no lock, and some file systems have none
 #endif
-  if (const htri_t is_hdf5 = H5Fis_hdf5(path_.c_str()); is_hdf5 == 0)
-    throw DataError(path_, "", "is not an HDF5 file");
+  if (const htri_t is_hdf5 = H5Fis_hdf5(path_.c_str()); is_hdf5 == 0) throw DataError(path_, "", "is not an HDF5 file");
   file_ = HdfFile(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, access.get()));
   if (!file_) fail("", "cannot be opened");
 }
@@ -111,16 +110,14 @@ HdfDataset Hdf5File::open(const std::string& name) const {
                     names.empty() ? std::string("does not exist; the file holds no data set")
                                   : fmt::format("does not exist; did you mean '{}'?", nearest(name, names)));
   }
-  if (H5Iget_type(object.get()) != H5I_DATASET)
-    throw DataError(path_, name, "is not a data set but a group or a type");
+  if (H5Iget_type(object.get()) != H5I_DATASET) throw DataError(path_, name, "is not a data set but a group or a type");
   HdfDataset dataset(H5Dopen2(file_.get(), name.c_str(), H5P_DEFAULT));
   if (!dataset) fail(name, "cannot be opened");
   const HdfType type(H5Dget_type(dataset.get()));
   const H5T_class_t kind = H5Tget_class(type.get());
   if (kind != H5T_INTEGER && kind != H5T_FLOAT)
-    throw DataError(
-        path_, name,
-        fmt::format("holds {}; numbers are needed (any integer or float type)", class_name(kind)));
+    throw DataError(path_, name,
+                    fmt::format("holds {}; numbers are needed (any integer or float type)", class_name(kind)));
   return dataset;
 }
 
@@ -157,8 +154,8 @@ void Hdf5File::read_rows(const std::string& name, std::int64_t begin, std::span<
     const hsize_t n_entries = static_cast<hsize_t>(n * width);
     const HdfSpace memory(H5Screate_simple(1, &n_entries, nullptr));
     if (H5Sselect_hyperslab(stored.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) < 0 ||
-        H5Dread(dataset.get(), H5T_NATIVE_DOUBLE, memory.get(), stored.get(), H5P_DEFAULT,
-                out.data() + done * width) < 0)
+        H5Dread(dataset.get(), H5T_NATIVE_DOUBLE, memory.get(), stored.get(), H5P_DEFAULT, out.data() + done * width) <
+            0)
       fail(name, fmt::format("rows {} to {} cannot be read", begin + done, begin + done + n - 1));
   }
 }
@@ -167,8 +164,7 @@ double Hdf5File::read_scalar(const std::string& name) const {
   const auto dims = shape(name);
   for (const std::int64_t n : dims)
     if (n != 1)
-      throw DataError(path_, name,
-                      fmt::format("has the shape {}; a single number is needed", shape_text(dims)));
+      throw DataError(path_, name, fmt::format("has the shape {}; a single number is needed", shape_text(dims)));
   const HdfDataset dataset = open(name);
   double value = 0.0;
   if (H5Dread(dataset.get(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) < 0)

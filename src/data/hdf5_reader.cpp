@@ -23,17 +23,16 @@ std::vector<std::int64_t> dataset_shape(const Comm& comm, const deck::FileArray&
   return shape;
 }
 
-std::vector<double> read_rows(const Comm& comm, const deck::FileArray& array,
-                              const parallel::Partition& rows) {
+std::vector<double> read_rows(const Comm& comm, const deck::FileArray& array, const parallel::Partition& rows) {
   std::vector<double> values;
   collectively(comm, [&] {
     const Hdf5File file(array.file);
     const auto shape = file.shape(array.dataset);
     if (shape.empty()) throw DataError(array.file, array.dataset, "is a scalar; an array is needed");
     if (shape[0] < rows.global_size())
-      throw DataError(array.file, array.dataset,
-                      fmt::format("has {} rows (shape {}); {} are needed", shape[0], shape_text(shape),
-                                  rows.global_size()));
+      throw DataError(
+          array.file, array.dataset,
+          fmt::format("has {} rows (shape {}); {} are needed", shape[0], shape_text(shape), rows.global_size()));
     values.resize(static_cast<std::size_t>(rows.local_size() * row_size(shape)));
     file.read_rows(array.dataset, rows.begin(), values);
   });

@@ -68,8 +68,7 @@ std::int64_t element_count(const IdxHeader& header) {
 IdxHeader open_everywhere(const Comm& comm, const std::string& file, std::unique_ptr<IdxStream>& stream) {
   on_root(comm, [&] { stream = std::make_unique<IdxStream>(file); });
   IdxHeader header = stream ? stream->header() : IdxHeader{};
-  std::int64_t head[2] = {static_cast<std::int64_t>(header.type),
-                          static_cast<std::int64_t>(header.dims.size())};
+  std::int64_t head[2] = {static_cast<std::int64_t>(header.type), static_cast<std::int64_t>(header.dims.size())};
   comm.broadcast(std::span<std::int64_t>(head));
   header.type = static_cast<IdxType>(head[0]);
   header.dims.resize(static_cast<std::size_t>(head[1]));
@@ -80,16 +79,13 @@ IdxHeader open_everywhere(const Comm& comm, const std::string& file, std::unique
 // Reads the elements of the first rows.global_size() rows on the root and hands each rank its own, block by
 // block. Every block starts with on_root, so a failed read ends the loop on all ranks alike.
 template <class Out>
-std::vector<Out> scatter_rows(const Comm& comm, IdxStream* stream, const IdxHeader& header,
-                              const Partition& rows) {
+std::vector<Out> scatter_rows(const Comm& comm, IdxStream* stream, const IdxHeader& header, const Partition& rows) {
   const std::int64_t row_bytes = element_count(header) * idx_element_size(header.type);
   const std::int64_t n_bytes = rows.global_size() * row_bytes;
   std::vector<Out> local;
-  collectively(comm,
-               [&] { local.reserve(static_cast<std::size_t>(rows.local_size() * element_count(header))); });
+  collectively(comm, [&] { local.reserve(static_cast<std::size_t>(rows.local_size() * element_count(header))); });
 
-  std::vector<unsigned char> block(
-      static_cast<std::size_t>(comm.is_root() ? std::min(block_bytes, n_bytes) : 0));
+  std::vector<unsigned char> block(static_cast<std::size_t>(comm.is_root() ? std::min(block_bytes, n_bytes) : 0));
   std::vector<unsigned char> piece;
   std::vector<int> counts(static_cast<std::size_t>(comm.size())), offsets(counts.size());
   for (std::int64_t begin = 0; begin < n_bytes; begin += block_bytes) {
@@ -102,8 +98,8 @@ std::vector<Out> scatter_rows(const Comm& comm, IdxStream* stream, const IdxHead
       counts[r] = narrow<int>(last - first);
     }
     piece.resize(static_cast<std::size_t>(counts[comm.rank()]));
-    parallel::mpi_check(MPI_Scatterv(block.data(), counts.data(), offsets.data(), MPI_UNSIGNED_CHAR,
-                                     piece.data(), counts[comm.rank()], MPI_UNSIGNED_CHAR, 0, comm.get()),
+    parallel::mpi_check(MPI_Scatterv(block.data(), counts.data(), offsets.data(), MPI_UNSIGNED_CHAR, piece.data(),
+                                     counts[comm.rank()], MPI_UNSIGNED_CHAR, 0, comm.get()),
                         "MPI_Scatterv");
     append(header.type, piece, local);
   }
@@ -117,11 +113,10 @@ Partition limited_rows(const Comm& comm, const IdxHeader& header, std::int64_t l
 
 void require(const std::string& file, const IdxHeader& header, std::size_t n_dims, const char* what) {
   if (header.dims.size() == n_dims) return;
-  throw DataError(
-      file, "",
-      fmt::format("holds {} (magic 0x{:04x}, {} dimension{}); {} have {}", shape_text(header.dims),
-                  static_cast<unsigned>(header.type) * 256 + header.dims.size(), header.dims.size(),
-                  header.dims.size() == 1 ? "" : "s", what, n_dims));
+  throw DataError(file, "",
+                  fmt::format("holds {} (magic 0x{:04x}, {} dimension{}); {} have {}", shape_text(header.dims),
+                              static_cast<unsigned>(header.type) * 256 + header.dims.size(), header.dims.size(),
+                              header.dims.size() == 1 ? "" : "s", what, n_dims));
 }
 
 }  // namespace
@@ -149,8 +144,8 @@ IdxLabels read_labels(const Comm& comm, const std::string& file, std::int64_t li
   const IdxHeader header = open_everywhere(comm, file, stream);
   require(file, header, 1, "labels");
   if (header.type == IdxType::float32 || header.type == IdxType::float64)
-    throw DataError(
-        file, "", fmt::format("holds elements of type {}; labels are integers", idx_type_name(header.type)));
+    throw DataError(file, "",
+                    fmt::format("holds elements of type {}; labels are integers", idx_type_name(header.type)));
   IdxLabels labels;
   labels.rows = limited_rows(comm, header, limit);
   labels.n_in_file = header.dims[0];

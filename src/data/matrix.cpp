@@ -37,16 +37,15 @@ MatrixShape matrix_shape(const Comm& comm, const MatrixSource& source) {
     if ((*rows)[r].size() != rows->front().size())
       refuse(source.place,
              fmt::format("row {} has {} entries, row 0 has {}", r, (*rows)[r].size(), rows->front().size()));
-  return {static_cast<std::int64_t>(rows->size()),
-          rows->empty() ? 0 : static_cast<std::int64_t>(rows->front().size())};
+  return {static_cast<std::int64_t>(rows->size()), rows->empty() ? 0 : static_cast<std::int64_t>(rows->front().size())};
 }
 
 std::vector<double> load_matrix(const Comm& comm, const MatrixSource& source, const Partition& rows,
                                 std::int64_t n_columns) {
   const MatrixShape shape = matrix_shape(comm, source);
   if (shape.rows != rows.global_size() || shape.columns != n_columns)
-    refuse_source(source, fmt::format("has {} rows of {} entries; {} rows of {} are needed", shape.rows,
-                                      shape.columns, rows.global_size(), n_columns));
+    refuse_source(source, fmt::format("has {} rows of {} entries; {} rows of {} are needed", shape.rows, shape.columns,
+                                      rows.global_size(), n_columns));
   std::vector<double> values;
   if (const auto* array = std::get_if<FileArray>(&source.value)) values = read_rows(comm, *array, rows);
   collectively(comm, [&] {
@@ -60,11 +59,10 @@ std::vector<double> load_matrix(const Comm& comm, const MatrixSource& source, co
   return values;
 }
 
-void check_symmetric(const Comm& comm, const MatrixSource& source, std::span<const double> local,
-                     const Partition& rows, std::int64_t n_columns, double tolerance) {
+void check_symmetric(const Comm& comm, const MatrixSource& source, std::span<const double> local, const Partition& rows,
+                     std::int64_t n_columns, double tolerance) {
   const std::int64_t n = rows.global_size();
-  if (n != n_columns)
-    refuse_source(source, fmt::format("is {} × {}; a square matrix is needed", n, n_columns));
+  if (n != n_columns) refuse_source(source, fmt::format("is {} × {}; a square matrix is needed", n, n_columns));
   // The own columns of the matrix are the own rows of its transpose.
   const std::vector<double> transposed = redistribute_columns(comm, local, rows, rows);
   double largest = 0.0;
@@ -75,9 +73,8 @@ void check_symmetric(const Comm& comm, const MatrixSource& source, std::span<con
       if (std::abs(local[i] - transposed[i]) <= allowed) continue;
       const std::int64_t row = rows.begin() + static_cast<std::int64_t>(i) / n;
       const std::int64_t column = static_cast<std::int64_t>(i) % n;
-      refuse_source(source,
-                    fmt::format("entry ({}, {}) is {}, but ({}, {}) is {}; the matrix must be symmetric", row,
-                                column, local[i], column, row, transposed[i]));
+      refuse_source(source, fmt::format("entry ({}, {}) is {}, but ({}, {}) is {}; the matrix must be symmetric", row,
+                                        column, local[i], column, row, transposed[i]));
     }
   });
 }

@@ -31,9 +31,8 @@ std::int64_t largest_block(const Partition& partition) {
 
 }  // namespace
 
-std::vector<double> redistribute_columns(const Comm& comm, std::span<const double> local,
-                                         const Partition& rows, const Partition& columns,
-                                         std::int64_t buffer_bytes) {
+std::vector<double> redistribute_columns(const Comm& comm, std::span<const double> local, const Partition& rows,
+                                         const Partition& columns, std::int64_t buffer_bytes) {
   const std::int64_t n_rows = rows.global_size();
   const std::int64_t n_columns = columns.global_size();
   std::vector<double> result(static_cast<std::size_t>(n_rows * columns.local_size()));
@@ -47,8 +46,7 @@ std::vector<double> redistribute_columns(const Comm& comm, std::span<const doubl
   const std::int64_t height = std::max<std::int64_t>(1, capacity / (width * n_ranks));
 
   std::vector<double> sent, received;
-  std::vector<int> sent_counts(n_ranks), sent_offsets(n_ranks), received_counts(n_ranks),
-      received_offsets(n_ranks);
+  std::vector<int> sent_counts(n_ranks), sent_offsets(n_ranks), received_counts(n_ranks), received_offsets(n_ranks);
   for (std::int64_t row_offset = 0; row_offset < largest_block(rows); row_offset += height)
     for (std::int64_t column_offset = 0; column_offset < largest_block(columns); column_offset += width) {
       const Piece my_rows = piece_of(rows, comm.rank(), row_offset, height);

@@ -34,8 +34,7 @@ std::vector<double> equal_weights(const Partition& rows) {
 void normalise(const Comm& comm, const deck::ArraySource& source, std::vector<double>& weights) {
   const std::vector<double> ones(weights.size(), 1.0);
   const double sum = accurate_dot(comm, ones, weights);
-  if (!(sum > 0.0) || !std::isfinite(sum))
-    refuse_source(source, fmt::format("the weights add up to {}", sum));
+  if (!(sum > 0.0) || !std::isfinite(sum)) refuse_source(source, fmt::format("the weights add up to {}", sum));
   for (double& weight : weights) weight /= sum;
 }
 
@@ -61,8 +60,7 @@ RegressionSamples load_idx(const Comm& comm, const DiagonalNetworkOptions& optio
 
   const auto labels = read_labels(comm, options.labels, n);
   const std::int64_t wanted = options.target_class;
-  if (const auto& values = labels.values;
-      !comm.any(std::find(values.begin(), values.end(), wanted) != values.end())) {
+  if (const auto& values = labels.values; !comm.any(std::find(values.begin(), values.end(), wanted) != values.end())) {
     const auto [lowest, highest] = std::minmax_element(values.begin(), values.end());
     const std::int64_t least = comm.min(values.empty() ? std::numeric_limits<std::int64_t>::max() : *lowest);
     const std::int64_t most = comm.max(values.empty() ? std::numeric_limits<std::int64_t>::min() : *highest);
@@ -121,8 +119,7 @@ RegressionSamples load_hdf5(const Comm& comm, const DiagonalNetworkOptions& opti
 
 RegressionSamples load_samples(const Comm& comm, const DiagonalNetworkOptions& options) {
   if (options.images.empty() && options.file.empty())
-    refuse(key_of(options.place, "diagonal_network"),
-           "names no data: images and labels, or file, are needed");
+    refuse(key_of(options.place, "diagonal_network"), "names no data: images and labels, or file, are needed");
   RegressionSamples samples = options.images.empty() ? load_hdf5(comm, options) : load_idx(comm, options);
   for (double& value : samples.x) value *= options.scale;
   if (options.centre) centre(comm, samples);

@@ -9,8 +9,7 @@ namespace nqf::deck {
 namespace {
 
 bool has_length(const ArraySource& array) {
-  return std::holds_alternative<std::vector<double>>(array.value) ||
-         std::holds_alternative<FileArray>(array.value);
+  return std::holds_alternative<std::vector<double>>(array.value) || std::holds_alternative<FileArray>(array.value);
 }
 
 bool initial_has_length(const InitialOptions& initial) {
@@ -27,9 +26,8 @@ void check_count(const Reading& reading) {
     case SystemKind::modes:
       table = "modes";
       count = deck.modes.count;
-      known = known || !deck.modes.file.empty() || deck.modes.coupling.given() ||
-              deck.modes.features.given() || has_length(deck.modes.growth_rate) ||
-              has_length(deck.modes.saturation) || has_length(deck.modes.drop);
+      known = known || !deck.modes.file.empty() || deck.modes.coupling.given() || deck.modes.features.given() ||
+              has_length(deck.modes.growth_rate) || has_length(deck.modes.saturation) || has_length(deck.modes.drop);
       break;
     case SystemKind::samples:
       table = "samples";
@@ -52,12 +50,10 @@ void check_count(const Reading& reading) {
 void check_initial(const Reading& reading) {
   const Deck& deck = reading.deck;
   const auto& initial = reading.reader("initial");
-  const bool signed_samples =
-      deck.system.kind == SystemKind::samples && deck.samples.kind == SampleKind::signed_pair;
+  const bool signed_samples = deck.system.kind == SystemKind::samples && deck.samples.kind == SampleKind::signed_pair;
   const bool file_may_bring_it = (deck.system.kind == SystemKind::modes && !deck.modes.file.empty()) ||
                                  (deck.system.kind == SystemKind::samples && !deck.samples.file.empty());
-  const bool any =
-      deck.initial.value.given() || deck.initial.log_value.given() || deck.initial.epsilon.given();
+  const bool any = deck.initial.value.given() || deck.initial.log_value.given() || deck.initial.epsilon.given();
   initial.require_that(any || file_may_bring_it, "", "give one of value, log_value or epsilon");
   initial.require_that(!deck.initial.minus_ratio.given() || signed_samples, "minus_ratio",
                        "belongs to system.kind = \"samples\" with samples.kind = \"signed\"");
@@ -69,14 +65,12 @@ void check_signed_rates(const Reading& reading) {
   const Deck& deck = reading.deck;
   if (deck.system.kind != SystemKind::samples || deck.samples.kind != SampleKind::signed_pair) return;
   const auto fits = [&](double rate) {
-    reading.reader("samples").require_that(
-        rate >= 0.0, "growth_rate",
-        fmt::format("must not be negative where kind = \"signed\", got {}", rate));
+    reading.reader("samples").require_that(rate >= 0.0, "growth_rate",
+                                           fmt::format("must not be negative where kind = \"signed\", got {}", rate));
   };
   const auto& rates = deck.samples.growth_rate.value;
   if (const auto* number = std::get_if<double>(&rates)) fits(*number);
-  if (const auto* list = std::get_if<std::vector<double>>(&rates))
-    std::for_each(list->begin(), list->end(), fits);
+  if (const auto* list = std::get_if<std::vector<double>>(&rates)) std::for_each(list->begin(), list->end(), fits);
   if (const auto* law = std::get_if<PowerLaw>(&rates)) fits(law->coefficient);
 }
 
@@ -84,8 +78,8 @@ void check_closed_form(const Reading& reading) {
   const Deck& deck = reading.deck;
   if (deck.solver.form != SolutionForm::closed) return;
   const auto uncoupled = [&](bool holds, const std::string& what) {
-    reading.reader("solver").require_that(
-        holds, "form", fmt::format("\"closed\" needs uncoupled modes, but {} couples them", what));
+    reading.reader("solver").require_that(holds, "form",
+                                          fmt::format("\"closed\" needs uncoupled modes, but {} couples them", what));
   };
   uncoupled(deck.system.kind != SystemKind::diagonal_network, "a diagonal network");
   uncoupled(!deck.modes.coupling.given(), "modes.coupling");

@@ -30,11 +30,9 @@ std::vector<Case> take_cases(const ReadContext& context, Node& root) {
   const Node* node = root.find("case");
   if (!node) return cases;
   const Node::List* list = node->list();
-  const bool tables =
-      list && !list->empty() &&
-      std::all_of(list->begin(), list->end(), [](const Node& entry) { return entry.table(); });
-  if (!tables)
-    throw DeckError(*node->file, node->line, "case: expected [[case]] tables, got " + type_name(*node));
+  const bool tables = list && !list->empty() &&
+                      std::all_of(list->begin(), list->end(), [](const Node& entry) { return entry.table(); });
+  if (!tables) throw DeckError(*node->file, node->line, "case: expected [[case]] tables, got " + type_name(*node));
   for (const Node& entry : *list) {
     TableRecord record;
     record.name = "case";
@@ -55,8 +53,7 @@ std::vector<Case> take_cases(const ReadContext& context, Node& root) {
 }
 
 /// An override is the last word: it also replaces what a case says of its key.
-void apply_override(const ReadContext& context, const Override& override_, Node& root,
-                    std::vector<Case>& cases) {
+void apply_override(const ReadContext& context, const Override& override_, Node& root, std::vector<Case>& cases) {
   check_table_names(override_.deck, context, "");
   merge_tables(root, override_.deck);
   for (Case& one : cases) {
@@ -123,9 +120,7 @@ DeckFile parse(const std::string& text, const std::string& name, const std::stri
 }
 
 std::string folder_of(const std::string& path) {
-  return (std::filesystem::current_path() / std::filesystem::path(path).parent_path())
-      .lexically_normal()
-      .string();
+  return (std::filesystem::current_path() / std::filesystem::path(path).parent_path()).lexically_normal().string();
 }
 
 std::string file_text(const std::string& path) {
@@ -139,15 +134,13 @@ std::string file_text(const std::string& path) {
   std::string text;
   char buffer[65536];
   while (const std::size_t n = std::fread(buffer, 1, sizeof buffer, file.get())) text.append(buffer, n);
-  if (std::ferror(file.get()))
-    throw DeckError(path, 0, fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (std::ferror(file.get())) throw DeckError(path, 0, fmt::format("cannot be read: {}", std::strerror(errno)));
   return text;
 }
 
 }  // namespace
 
-DeckFile read_deck(const parallel::Comm& comm, const std::string& path,
-                   const std::vector<std::string>& overrides) {
+DeckFile read_deck(const parallel::Comm& comm, const std::string& path, const std::vector<std::string>& overrides) {
   std::string text;
   std::string folder;
   parallel::on_root(comm, [&] {
@@ -159,8 +152,7 @@ DeckFile read_deck(const parallel::Comm& comm, const std::string& path,
   return parse(text, path, folder, overrides);
 }
 
-DeckFile parse_deck(const std::string& text, const std::string& name,
-                    const std::vector<std::string>& overrides) {
+DeckFile parse_deck(const std::string& text, const std::string& name, const std::vector<std::string>& overrides) {
   return parse(text, name, folder_of(name), overrides);
 }
 

@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t widest_type = 30;
 
 std::size_t length(std::string_view text) {  // in characters: bytes that do not continue one
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 std::string padded(const std::string& text, std::size_t width) {
@@ -44,8 +44,7 @@ std::string described(const TableRecord& record, const std::string& heading) {
   for (const KeyRecord& key : record.keys) {
     text += line(key.key, key.type, key.unit.empty() ? "-" : key.unit, default_text(key), key.meaning);
   }
-  for (const TableRecord& sub : record.sub_tables)
-    text += "\n" + described(sub, fmt::format("[{}]\n", sub.name));
+  for (const TableRecord& sub : record.sub_tables) text += "\n" + described(sub, fmt::format("[{}]\n", sub.name));
   return text;
 }
 
@@ -63,9 +62,9 @@ std::string describe(const std::string& table) {
   const ReadContext context{.file = {}, .folder = {}, .complete = false};
   Node empty;
   empty.value = Node::Table{};
-  const Reading reading = read_tables(
-      context, empty,
-      {SystemKind::modes, SystemKind::diagonal_network, SystemKind::samples, SystemKind::single_sample});
+  const Reading reading =
+      read_tables(context, empty,
+                  {SystemKind::modes, SystemKind::diagonal_network, SystemKind::samples, SystemKind::single_sample});
   TableRecord case_record;
   case_record.name = "case";
   CaseOptions::from(TableReader(context, nullptr, case_record));
@@ -82,8 +81,7 @@ std::string describe(const std::string& table) {
     append(record, record.name.empty() ? std::string() : fmt::format("[{}]\n", record.name));
   }
   append(case_record, "[[case]]\n");
-  if (text.empty())
-    throw UserError(fmt::format("no table [{}] in a deck{}", table, suggestion(table, names)));
+  if (text.empty()) throw UserError(fmt::format("no table [{}] in a deck{}", table, suggestion(table, names)));
   return text + legend;
 }
 

@@ -65,8 +65,7 @@ DecimalLog log_of_decimal(const std::string& text) {
   // place.
   double value = 0.0;
   const std::string scaled = "0." + decimal.digits + "e" + std::to_string(decimal.exponent);
-  if (std::from_chars(scaled.data(), scaled.data() + scaled.size(), value).ec == std::errc() &&
-      std::isnormal(value)) {
+  if (std::from_chars(scaled.data(), scaled.data() + scaled.size(), value).ec == std::errc() && std::isnormal(value)) {
     return {std::log(value), {}};
   }
   const std::string fraction = "0." + decimal.digits;

@@ -58,8 +58,8 @@ Node parse_value(const std::string& value, const std::string& label, const std::
   } catch (const DeckError& error) {
     if (is_word(value)) {
       throw DeckError(label, 0,
-                      fmt::format("{}: {} is not a TOML value; a string needs quotes: --set '{}=\"{}\"'",
-                                  name, value, name, value));
+                      fmt::format("{}: {} is not a TOML value; a string needs quotes: --set '{}=\"{}\"'", name, value,
+                                  name, value));
     }
     // The line is that of a document nobody wrote.
     const std::string what = error.what();
@@ -90,11 +90,9 @@ Override parse_override(const std::string& text) {
     throw DeckError(label, 0, "expected table.key=value");
   }
   if (result.path.front() == "case") {
-    throw DeckError(label, 0,
-                    "a case cannot be overridden; set the table's key, which then holds in every case");
+    throw DeckError(label, 0, "a case cannot be overridden; set the table's key, which then holds in every case");
   }
-  Node node =
-      parse_value(trimmed(text.substr(equals + 1)), label, fmt::format("{}", fmt::join(result.path, ".")));
+  Node node = parse_value(trimmed(text.substr(equals + 1)), label, fmt::format("{}", fmt::join(result.path, ".")));
   for (auto name = result.path.rbegin(); name != result.path.rend(); ++name) {
     Node outer;
     outer.value = Node::Table{.names = {*name}, .values = {std::move(node)}, .is_inline = false};

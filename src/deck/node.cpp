@@ -59,8 +59,8 @@ std::string type_name(const Node& node) {
   return std::visit(
       Overloaded{[](bool) { return "a boolean"; }, [](std::int64_t) { return "an integer"; },
                  [](double) { return "a number"; }, [](const std::string&) { return "a string"; },
-                 [](const Node::DateOrTime&) { return "a date or time"; },
-                 [](const Node::List&) { return "a list"; }, [](const Node::Table&) { return "a table"; }},
+                 [](const Node::DateOrTime&) { return "a date or time"; }, [](const Node::List&) { return "a list"; },
+                 [](const Node::Table&) { return "a table"; }},
       node.value);
 }
 

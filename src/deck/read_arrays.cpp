@@ -14,8 +14,7 @@ std::string array_text(const FileArray& array) {
 }
 
 std::string array_text(const PowerLaw& law) {
-  return fmt::format("{{ coefficient = {}, exponent = {} }}", toml_text(law.coefficient),
-                     toml_text(law.exponent));
+  return fmt::format("{{ coefficient = {}, exponent = {} }}", toml_text(law.coefficient), toml_text(law.exponent));
 }
 
 }  // namespace
@@ -36,8 +35,7 @@ std::variant<FileArray, PowerLaw> TableReader::inline_array(const Declaration& k
   inner.finish();
   const bool is_file = inner.given("file") || inner.given("dataset");
   const bool is_law = power_law && (inner.given("coefficient") || inner.given("exponent"));
-  if (is_file && is_law)
-    fail(key.key, node, "is either { file, dataset } or { coefficient, exponent }, not both");
+  if (is_file && is_law) fail(key.key, node, "is either { file, dataset } or { coefficient, exponent }, not both");
   if (is_law) return law;
   if (!inner.given("file")) {
     fail(key.key, node,
@@ -63,8 +61,7 @@ void TableReader::read_field(const Declaration& key, ArraySource& field) {
           field.value = array;
         },
         inline_array(key, *node, true));
-  } else if (std::holds_alternative<double>(node->value) ||
-             std::holds_alternative<std::int64_t>(node->value)) {
+  } else if (std::holds_alternative<double>(node->value) || std::holds_alternative<std::int64_t>(node->value)) {
     const double value = number(key, *node, {});
     note_value(toml_text(value));
     field.value = value;
@@ -92,8 +89,7 @@ void TableReader::read_field(const Declaration& key, MatrixSource& field) {
     rows.push_back(numbers(key, row, rows.size() + 1));
     if (rows.back().size() != rows.front().size()) {
       fail(key.key, row,
-           fmt::format("row {} has {} entries, row 1 has {}", rows.size(), rows.back().size(),
-                       rows.front().size()));
+           fmt::format("row {} has {} entries, row 1 has {}", rows.size(), rows.back().size(), rows.front().size()));
     }
     text += (text.empty() ? "" : ", ") + toml_text(rows.back());
   }

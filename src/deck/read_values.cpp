@@ -121,8 +121,7 @@ void TableReader::read_field(const Declaration& key, std::vector<double>& field)
 }
 
 void TableReader::read_field(const Declaration& key, std::vector<std::int64_t>& field) {
-  const Node* node =
-      declare(key, "list of integers", field.empty() ? std::string() : integer_list_text(field));
+  const Node* node = declare(key, "list of integers", field.empty() ? std::string() : integer_list_text(field));
   if (!node) return;
   if (!node->list()) fail_type(key.key, *node, "a list of integers");
   if (node->list()->empty()) fail(key.key, *node, "must not be empty");
@@ -167,8 +166,7 @@ void TableReader::read_field(const Declaration& key, LogNumber& field) {
   if (!is_number) fail_type(key.key, *node, "a positive number, or one as a string such as \"1e-1000\"");
   const double value = number({key.key, key.help, key.required, {}}, *node, {});
   if (value == 0.0) {
-    fail(key.key, *node,
-         "must be positive, got 0 (a number below 1e-308 is written as a string, such as \"1e-1000\")");
+    fail(key.key, *node, "must be positive, got 0 (a number below 1e-308 is written as a string, such as \"1e-1000\")");
   }
   if (value < 0.0) fail(key.key, *node, fmt::format("must be positive, got {}", shown(*node)));
   field.log_value = std::log(value);

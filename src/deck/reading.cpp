@@ -48,8 +48,7 @@ std::string in_case(const ReadContext& context) {
 }  // namespace
 
 const TableReader& Reading::reader(std::string_view table) const {
-  return std::find_if(readers.begin(), readers.end(), [&](const auto& entry) { return entry.first == table; })
-      ->second;
+  return std::find_if(readers.begin(), readers.end(), [&](const auto& entry) { return entry.first == table; })->second;
 }
 
 const TableRecord* Reading::record(std::string_view table) const {
@@ -66,10 +65,9 @@ Reading read_tables(const ReadContext& context, const Node& root, const std::vec
     const Node* node = root.find(table.name);
     if (table.system && context.complete && *table.system != reading.deck.system.kind) {
       if (!node) continue;
-      throw DeckError(
-          *node->file, node->line,
-          fmt::format("[{}]: this table belongs to system.kind = \"{}\", but the kind is \"{}\"{}",
-                      table.name, table.name, system_name(reading.deck.system.kind), in_case(context)));
+      throw DeckError(*node->file, node->line,
+                      fmt::format("[{}]: this table belongs to system.kind = \"{}\", but the kind is \"{}\"{}",
+                                  table.name, table.name, system_name(reading.deck.system.kind), in_case(context)));
     }
     const bool wanted = !table.system || context.complete || node ||
                         std::find(systems.begin(), systems.end(), *table.system) != systems.end();
@@ -110,11 +108,10 @@ CaseOptions CaseOptions::from(TableReader table) {
                 "override those of the deck");
   const bool valid = !o.name.empty() && o.name.find_first_not_of('.') != std::string::npos &&
                      std::all_of(o.name.begin(), o.name.end(), [](char c) {
-                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                              c == '.' || c == '_' || c == '-';
+                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+                              c == '_' || c == '-';
                      });
-  table.require_that(valid, "name",
-                     fmt::format("must be letters, digits, '.', '_' or '-', got {}", toml_text(o.name)));
+  table.require_that(valid, "name", fmt::format("must be letters, digits, '.', '_' or '-', got {}", toml_text(o.name)));
   return o;
 }
 

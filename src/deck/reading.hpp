@@ -24,8 +24,7 @@ struct Reading {
 
 /// Reads every table of `root`; of the systems' tables the one of system.kind. An incomplete context reads
 /// the systems that are given, and `systems`. `context` and `root` must outlive the result.
-Reading read_tables(const ReadContext& context, const Node& root,
-                    const std::vector<SystemKind>& systems = {});
+Reading read_tables(const ReadContext& context, const Node& root, const std::vector<SystemKind>& systems = {});
 
 /// Only known tables, each of them a table. `also` is what else may stand beside them.
 void check_table_names(const Node& root, const ReadContext& context, const std::string& also);

@@ -7,8 +7,8 @@ namespace nqf::deck {
 namespace {
 
 void append_key(std::string& text, const KeyRecord& key) {
-  const std::string assignment = key.value.empty() ? fmt::format("# {} = ({})", key.key, key.type)
-                                                   : fmt::format("{} = {}", key.key, key.value);
+  const std::string assignment =
+      key.value.empty() ? fmt::format("# {} = ({})", key.key, key.type) : fmt::format("{} = {}", key.key, key.value);
   text += fmt::format("{:<36}  # {}", assignment, key.meaning);
   if (!key.unit.empty()) text += fmt::format(" [{}]", key.unit);
   text += '\n';
@@ -24,8 +24,7 @@ void append_case_table(std::string& text, const Node& table, const TableRecord& 
   for (const KeyRecord& key : record.keys)
     if (table.find(key.key)) append_value(text, key);
   for (const TableRecord& sub : record.sub_tables) {
-    if (const Node* inner = table.find(sub.name.substr(record.name.size() + 1)))
-      append_case_table(text, *inner, sub);
+    if (const Node* inner = table.find(sub.name.substr(record.name.size() + 1))) append_case_table(text, *inner, sub);
   }
 }
 
@@ -46,8 +45,7 @@ std::string resolved_case(const std::string& name, const Node& overrides, const 
   if (overrides.find("title")) append_value(text, *reading.record("")->find("title"));
   const Node::Table& tables = *overrides.table();
   for (std::size_t i = 0; i < tables.names.size(); ++i) {
-    if (tables.names[i] != "title")
-      append_case_table(text, tables.values[i], *reading.record(tables.names[i]));
+    if (tables.names[i] != "title") append_case_table(text, tables.values[i], *reading.record(tables.names[i]));
   }
   return text;
 }

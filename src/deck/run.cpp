@@ -27,8 +27,7 @@ TimeOptions TimeOptions::from(TableReader table) {
   table.require_that(o.first == 0.0 || o.spacing == TimeSpacing::log, "first", "needs spacing = \"log\"");
   table.require_that(o.first < o.end, "first",
                      fmt::format("first output time {} is not before the end {}", o.first, o.end));
-  const auto stray =
-      std::adjacent_find(o.times.begin(), o.times.end(), [](double a, double b) { return a >= b; });
+  const auto stray = std::adjacent_find(o.times.begin(), o.times.end(), [](double a, double b) { return a >= b; });
   if (stray != o.times.end()) {
     table.require_that(false, "times", fmt::format("must increase, but {} follows {}", *(stray + 1), *stray));
   }
@@ -48,16 +47,13 @@ SolverOptions SolverOptions::from(TableReader table) {
   table.read("max_steps", o.max_steps, "internal steps allowed between two outputs", at_least(1));
   table.read("max_step", o.max_step, "largest step; 0: no limit [time]", non_negative);
   table.read("newton", o.newton, "linear solver: LAPACK on the lit set, Krylov, or by operation count",
-             {{"auto", NewtonSolver::automatic},
-              {"direct", NewtonSolver::direct},
-              {"krylov", NewtonSolver::krylov}});
+             {{"auto", NewtonSolver::automatic}, {"direct", NewtonSolver::direct}, {"krylov", NewtonSolver::krylov}});
   table.read("single_precision", o.single_precision,
              "Newton's products with a dense coupling in single precision (the rates stay in double)");
-  table.read("lit_threshold", o.lit_threshold,
-             "a mode is in the Newton system when gamma C_kk z_k exceeds it [-]", non_negative);
-  table.read("dark_fraction", o.dark_fraction,
-             "the right-hand side skips modes that together change it by less than this times atol [-]",
+  table.read("lit_threshold", o.lit_threshold, "a mode is in the Newton system when gamma C_kk z_k exceeds it [-]",
              non_negative);
+  table.read("dark_fraction", o.dark_fraction,
+             "the right-hand side skips modes that together change it by less than this times atol [-]", non_negative);
   table.read("loss_tolerance", o.loss_tolerance,
              "allowed rise of the loss over an earlier value, relative to that at t = 0 [-]", non_negative);
   table.finish();
@@ -67,10 +63,9 @@ SolverOptions SolverOptions::from(TableReader table) {
 OutputOptions OutputOptions::from(TableReader table) {
   OutputOptions o;
   table.read("snapshot_every", o.snapshot_every, "outputs between snapshots of ln z", at_least(1));
-  table.read("modes_limit", o.modes_limit,
-             "modes in a snapshot: all up to this, else a logarithmic selection", at_least(1));
-  table.read("theory_arrays", o.theory_arrays,
-             "write growth rate, saturation, drop and ln z(0) of every mode");
+  table.read("modes_limit", o.modes_limit, "modes in a snapshot: all up to this, else a logarithmic selection",
+             at_least(1));
+  table.read("theory_arrays", o.theory_arrays, "write growth rate, saturation, drop and ln z(0) of every mode");
   table.read("path_events", o.path_events, "longest saddle path to compute", non_negative);
   table.finish();
   return o;
@@ -94,8 +89,7 @@ CheckpointOptions CheckpointOptions::from(TableReader table) {
   CheckpointOptions o;
   table.read("every_outputs", o.every_outputs, "outputs between checkpoints; 0: none", non_negative);
   table.read("every_steps", o.every_steps, "accepted steps between checkpoints; 0: none", non_negative);
-  table.read("stop_grace", o.stop_grace, "how long a stop request may wait for the next checkpoint [s]",
-             non_negative);
+  table.read("stop_grace", o.stop_grace, "how long a stop request may wait for the next checkpoint [s]", non_negative);
   table.finish();
   return o;
 }

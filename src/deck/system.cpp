@@ -18,8 +18,7 @@ SystemOptions SystemOptions::from(TableReader table) {
 
 ModesOptions ModesOptions::from(TableReader table) {
   ModesOptions o;
-  table.read("count", o.count, "number of modes K; needed where every array is a power law or one number",
-             at_least(1));
+  table.read("count", o.count, "number of modes K; needed where every array is a power law or one number", at_least(1));
   table.read_path(
       "file", o.file,
       "HDF5 file with growth_rate and saturation, drop or coupling, or features and targets; and initial or "
@@ -30,17 +29,14 @@ ModesOptions ModesOptions::from(TableReader table) {
   table.read("coupling", o.coupling, "dense coupling C (K x K), symmetric [1/time]");
   table.read("features", o.features, "features F (N x K): C = 4 F^T diag(weight) F [-]");
   table.read("targets", o.targets, "targets y_n (N) of the features [-]");
-  table.read("weight", o.weight, "weights of the N samples, normalised to sum 1; default 1/N [-]",
-             non_negative);
+  table.read("weight", o.weight, "weights of the N samples, normalised to sum 1; default 1/N [-]", non_negative);
   table.finish();
   o.place = table.place();
 
-  for (const char* array :
-       {"growth_rate", "saturation", "drop", "coupling", "features", "targets", "weight"}) {
+  for (const char* array : {"growth_rate", "saturation", "drop", "coupling", "features", "targets", "weight"}) {
     table.at_most_one({"file", array});
   }
-  for (const char* array : {"growth_rate", "saturation", "drop", "coupling"})
-    table.at_most_one({"features", array});
+  for (const char* array : {"growth_rate", "saturation", "drop", "coupling"}) table.at_most_one({"features", array});
   table.at_most_one({"saturation", "drop", "coupling"});
   for (const char* array : {"saturation", "drop", "coupling"}) table.needs(array, "growth_rate");
   table.needs("features", "targets");
@@ -60,8 +56,7 @@ DiagonalNetworkOptions DiagonalNetworkOptions::from(TableReader table) {
              "f = sum_k x_k (u_k^2 - v_k^2), twice as many modes as inputs; else sum_k x_k u_k^2");
   table.read_path("images", o.images, "IDX file of images, gzip or plain");
   table.read_path("labels", o.labels, "IDX file of labels, gzip or plain");
-  table.read("class", o.target_class, "target is 1 where the label is this one, else 0", at_least(0),
-             at_most(255));
+  table.read("class", o.target_class, "target is 1 where the label is this one, else 0", at_least(0), at_most(255));
   table.read_path("file", o.file, "HDF5 file with x (N x n) and y (N), instead of images and labels");
   table.read("samples", o.samples, "use the first so many samples; 0: all", non_negative);
   table.read("scale", o.scale, "inputs are multiplied by this; 1/255 makes bytes to 0 … 1", positive);
@@ -92,15 +87,13 @@ SamplesOptions SamplesOptions::from(TableReader table) {
   table.at_most_one({"file", "growth_rate"});
   table.needs("target", "growth_rate");
   table.needs("growth_rate", "target");
-  table.require_that(table.given("target") || table.given("file"), "",
-                     "give target and growth_rate, or file");
+  table.require_that(table.given("target") || table.given("file"), "", "give target and growth_rate, or file");
   return o;
 }
 
 SingleSampleOptions SingleSampleOptions::from(TableReader table) {
   SingleSampleOptions o;
-  table.read("count", o.count, "number of modes K; needed where every array is a power law or one number",
-             at_least(1));
+  table.read("count", o.count, "number of modes K; needed where every array is a power law or one number", at_least(1));
   table.require("eigenvalues", o.eigenvalues, "eigenvalues a_k of the structure matrix [-]");
   table.require("target", o.target, "target y [-]");
   table.finish();
@@ -116,8 +109,7 @@ InitialOptions InitialOptions::from(TableReader table) {
   table.read("shape", o.shape, "shape_k beside epsilon; default 1 [-]", positive);
   table.read("relative_to_saturation", o.relative_to_saturation,
              "multiply the initial values by the saturations z*_k (samples: by y_n)");
-  table.read("minus_ratio", o.minus_ratio, "signed samples: kappa z-(0) over kappa z+(0); default 1 [-]",
-             non_negative);
+  table.read("minus_ratio", o.minus_ratio, "signed samples: kappa z-(0) over kappa z+(0); default 1 [-]", non_negative);
   table.finish();
   o.place = table.place();
 

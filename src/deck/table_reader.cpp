@@ -106,8 +106,7 @@ void TableReader::finish() const {
   if (!table_) return;
   std::vector<std::string> valid;
   for (const KeyRecord& record : record_->keys) valid.push_back(record.key);
-  for (const TableRecord& sub : record_->sub_tables)
-    valid.push_back(sub.name.substr(sub.name.find_last_of('.') + 1));
+  for (const TableRecord& sub : record_->sub_tables) valid.push_back(sub.name.substr(sub.name.find_last_of('.') + 1));
   for (std::size_t i = 0; i < table_->table()->names.size(); ++i) {
     const std::string& name = table_->table()->names[i];
     if (std::find(valid.begin(), valid.end(), name) != valid.end()) continue;
@@ -115,8 +114,7 @@ void TableReader::finish() const {
   }
 }
 
-const Node* TableReader::declare(const Declaration& key, const std::string& type,
-                                 const std::string& default_text) {
+const Node* TableReader::declare(const Declaration& key, const std::string& type, const std::string& default_text) {
   assert(!record_->find(key.key) && "a key is declared once");
   KeyRecord& record = record_->keys.emplace_back();
   record.key = key.key;
@@ -139,8 +137,8 @@ void TableReader::note_value(const std::string& text) {
 }
 
 void TableReader::note_default(const Declaration& key, double value, const std::string& text) {
-  const bool valid = std::all_of(key.checks.begin(), key.checks.end(),
-                                 [&](const Check& check) { return check.holds(value); });
+  const bool valid =
+      std::all_of(key.checks.begin(), key.checks.end(), [&](const Check& check) { return check.holds(value); });
   if (valid && !key.required) record_->keys.back().default_text = record_->keys.back().value = text;
 }
 
@@ -154,9 +152,7 @@ std::string TableReader::label(std::string_view key) const {
 }
 
 std::string TableReader::resolve_path(const std::string& path) const {
-  return std::filesystem::absolute(std::filesystem::path(context_->folder) / path)
-      .lexically_normal()
-      .string();
+  return std::filesystem::absolute(std::filesystem::path(context_->folder) / path).lexically_normal().string();
 }
 
 std::string TableReader::qualified(const std::string& reason) const {
@@ -178,8 +174,7 @@ void TableReader::fail_pair(const std::string& one, const std::string& other) co
   const bool a_overrides = a.line == 0;
   const bool b_overrides = b.line == 0;
   const bool blame_a = a_overrides != b_overrides ? a_overrides : a.line > b.line;
-  fail(blame_a ? one : other, blame_a ? a : b,
-       fmt::format("cannot be given together with {}", blame_a ? other : one));
+  fail(blame_a ? one : other, blame_a ? a : b, fmt::format("cannot be given together with {}", blame_a ? other : one));
 }
 
 }  // namespace nqf::deck

@@ -175,8 +175,8 @@ bool LitSetSystem::solve_direct(std::span<const double> b, std::span<double> x) 
 
 bool LitSetSystem::solve_krylov(std::span<const double> b, std::span<const double> weights, double tolerance,
                                 std::span<double> x) {
-  // Conjugate gradients on (I + γ V C V) u = V b from u = 0, with the products C V p summed up for δ. A residual ρ leaves
-  // an error e in u with γ‖F V e‖² ≤ ‖ρ‖², C = FᵀF, and so |γ (C V e)_k| ≤ √(γ C_kk) ‖ρ‖ in δ_k, lit or dark.
+  // Conjugate gradients on (I + γ V C V) u = V b from u = 0, with the products C V p summed up for δ. A residual ρ
+  // leaves an error e in u with γ‖F V e‖² ≤ ‖ρ‖², C = FᵀF, and so |γ (C V e)_k| ≤ √(γ C_kk) ‖ρ‖ in δ_k, lit or dark.
   const auto& comm = interaction_.comm();
   const auto diagonal = interaction_.diagonal();
   const std::size_t n = root_.size();

@@ -20,7 +20,8 @@ LotkaVolterra::LotkaVolterra(structure::Interaction& interaction, double rate_to
   double largest = 0.0;
   for (const double c : diagonal) largest = std::max(largest, c);
   largest = interaction.comm().max(largest);
-  const double share = rate_tolerance / static_cast<double>(std::max<std::int64_t>(interaction.modes().global_size(), 1));
+  const double share =
+      rate_tolerance / static_cast<double>(std::max<std::int64_t>(interaction.modes().global_size(), 1));
   for (std::size_t k = 0; k < diagonal.size(); ++k) {
     const double reach = std::sqrt(largest * diagonal[k]);
     dark_below_[k] = reach > 0.0 ? std::log(share) - std::log(reach) : std::numeric_limits<double>::infinity();

@@ -155,13 +155,27 @@ Comm Comm::duplicate(MPI_Comm comm) {
   return copy;
 }
 
-void Comm::barrier() const { mpi_check(MPI_Barrier(get()), "MPI_Barrier"); }
-double Comm::sum(double value) const { return reduce(get(), value, MPI_SUM); }
-double Comm::max(double value) const { return reduce(get(), value, MPI_MAX); }
-double Comm::min(double value) const { return reduce(get(), value, MPI_MIN); }
-std::int64_t Comm::sum(std::int64_t value) const { return reduce(get(), value, MPI_SUM); }
-std::int64_t Comm::max(std::int64_t value) const { return reduce(get(), value, MPI_MAX); }
-std::int64_t Comm::min(std::int64_t value) const { return reduce(get(), value, MPI_MIN); }
+void Comm::barrier() const {
+  mpi_check(MPI_Barrier(get()), "MPI_Barrier");
+}
+double Comm::sum(double value) const {
+  return reduce(get(), value, MPI_SUM);
+}
+double Comm::max(double value) const {
+  return reduce(get(), value, MPI_MAX);
+}
+double Comm::min(double value) const {
+  return reduce(get(), value, MPI_MIN);
+}
+std::int64_t Comm::sum(std::int64_t value) const {
+  return reduce(get(), value, MPI_SUM);
+}
+std::int64_t Comm::max(std::int64_t value) const {
+  return reduce(get(), value, MPI_MAX);
+}
+std::int64_t Comm::min(std::int64_t value) const {
+  return reduce(get(), value, MPI_MIN);
+}
 
 std::int64_t Comm::exclusive_sum(std::int64_t value) const {
   std::int64_t below = 0;
@@ -169,12 +183,24 @@ std::int64_t Comm::exclusive_sum(std::int64_t value) const {
   return rank_ == 0 ? 0 : below;  // MPI leaves rank 0's result undefined
 }
 
-void Comm::sum_in_place(std::span<double> values) const { reduce_in_place(get(), values, MPI_SUM); }
-void Comm::sum_in_place(std::span<std::int64_t> values) const { reduce_in_place(get(), values, MPI_SUM); }
-void Comm::max_in_place(std::span<double> values) const { reduce_in_place(get(), values, MPI_MAX); }
-void Comm::broadcast(std::span<double> values, int root) const { broadcast_pieces(get(), values, root); }
-void Comm::broadcast(std::span<std::int64_t> values, int root) const { broadcast_pieces(get(), values, root); }
-void Comm::broadcast(std::span<char> bytes, int root) const { broadcast_pieces(get(), bytes, root); }
+void Comm::sum_in_place(std::span<double> values) const {
+  reduce_in_place(get(), values, MPI_SUM);
+}
+void Comm::sum_in_place(std::span<std::int64_t> values) const {
+  reduce_in_place(get(), values, MPI_SUM);
+}
+void Comm::max_in_place(std::span<double> values) const {
+  reduce_in_place(get(), values, MPI_MAX);
+}
+void Comm::broadcast(std::span<double> values, int root) const {
+  broadcast_pieces(get(), values, root);
+}
+void Comm::broadcast(std::span<std::int64_t> values, int root) const {
+  broadcast_pieces(get(), values, root);
+}
+void Comm::broadcast(std::span<char> bytes, int root) const {
+  broadcast_pieces(get(), bytes, root);
+}
 
 void Comm::broadcast(std::string& text, int root) const {
   std::int64_t length = static_cast<std::int64_t>(text.size());
@@ -189,8 +215,12 @@ bool Comm::broadcast(bool value, int root) const {
   return number != 0;
 }
 
-std::vector<double> Comm::all_gather(std::span<const double> local) const { return gather(*this, local); }
-std::vector<std::int64_t> Comm::all_gather(std::span<const std::int64_t> local) const { return gather(*this, local); }
+std::vector<double> Comm::all_gather(std::span<const double> local) const {
+  return gather(*this, local);
+}
+std::vector<std::int64_t> Comm::all_gather(std::span<const std::int64_t> local) const {
+  return gather(*this, local);
+}
 
 void collectively(const Comm& comm, const std::function<void()>& work) {
   rethrow_everywhere(comm, catch_from(work));

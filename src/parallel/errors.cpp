@@ -14,8 +14,7 @@ std::string_view file_name(const char* path) {
 }
 }  // namespace
 
-LibraryError::LibraryError(const std::string& call, long code, const std::string& meaning,
-                           std::source_location where)
+LibraryError::LibraryError(const std::string& call, long code, const std::string& meaning, std::source_location where)
     : RunError(fmt::format("{} failed with code {}{}{} (at {}:{})", call, code, meaning.empty() ? "" : ": ", meaning,
                            file_name(where.file_name()), where.line())),
       code_(code) {}

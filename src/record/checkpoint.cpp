@@ -22,8 +22,8 @@ const typename Map::mapped_type& entry(const Map& map, const std::string& name) 
 }
 
 template <class T>
-std::span<const T> part_of(const std::map<std::string, Distributed<T>>& map, const std::string& name,
-                           std::int64_t size, std::int64_t row_length) {
+std::span<const T> part_of(const std::map<std::string, Distributed<T>>& map, const std::string& name, std::int64_t size,
+                           std::int64_t row_length) {
   const auto& part = entry(map, name);
   if (part.partition.global_size() != size || part.row_length != row_length)
     throw RunError(fmt::format("checkpoint entry '{}' is {} × {}, but this run needs {} × {}", name,

@@ -24,8 +24,8 @@ std::map<std::string, T> read_scalars(hid_t file, const char* name, Read&& read)
 
 /// Elements [begin, begin + n) along the flattened rows, in pieces; into `out`, or only past the checksum.
 template <h5::Element T>
-BlockChecksum read_elements(hid_t dataset, std::int64_t first_row, std::int64_t n_rows,
-                            std::int64_t row_length, T* out) {
+BlockChecksum read_elements(hid_t dataset, std::int64_t first_row, std::int64_t n_rows, std::int64_t row_length,
+                            T* out) {
   BlockChecksum sum(first_row * row_length, sizeof(T));
   const std::int64_t piece_rows =
       std::max<std::int64_t>(1, BlockChecksum::block / std::max<std::int64_t>(1, row_length));
@@ -75,8 +75,7 @@ std::vector<Entry> open_entries(hid_t file, const char* group_name, std::size_t 
     entry.type_class = H5Tget_class(type.get());
     entry.element = H5Tget_size(type.get());
     const auto shape = h5::shape_of(entry.dataset.get());
-    if (shape.empty() || shape.size() > most_dimensions)
-      throw RunError("data set '" + path + "' has a wrong shape");
+    if (shape.empty() || shape.size() > most_dimensions) throw RunError("data set '" + path + "' has a wrong shape");
     entry.size = static_cast<std::int64_t>(shape[0]);
     if (shape.size() == 2) entry.row_length = static_cast<std::int64_t>(shape[1]);
     entry.sums = h5::integers_attribute(entry.dataset.get(), "crc32");
@@ -88,8 +87,7 @@ std::vector<Entry> open_entries(hid_t file, const char* group_name, std::size_t 
 /// Calls visit.template operator()<T>() with the element type of the entry.
 template <class Visit>
 void with_type(const Entry& entry, Visit&& visit) {
-  if (entry.type_class == H5T_FLOAT && entry.element == sizeof(double))
-    return visit.template operator()<double>();
+  if (entry.type_class == H5T_FLOAT && entry.element == sizeof(double)) return visit.template operator()<double>();
   if (entry.type_class == H5T_INTEGER && entry.element == sizeof(std::int64_t))
     return visit.template operator()<std::int64_t>();
   if (entry.type_class == H5T_INTEGER && entry.element == 1) return visit.template operator()<std::uint8_t>();
@@ -142,8 +140,8 @@ BlockChecksum read_part(const parallel::Comm& comm, const Entry& entry, Checkpoi
   return sum;
 }
 
-void check_manifest(const CheckpointData& data, const std::vector<Entry>& arrays,
-                    const std::vector<Entry>& distributed, std::int64_t expected) {
+void check_manifest(const CheckpointData& data, const std::vector<Entry>& arrays, const std::vector<Entry>& distributed,
+                    std::int64_t expected) {
   Manifest manifest;
   manifest.add_scalars(data);
   const auto find = [](const std::vector<Entry>& entries, const std::string& name) -> const Entry& {
@@ -169,13 +167,10 @@ CheckpointData read_content(const parallel::Comm& comm, const std::string& path,
   std::vector<BlockChecksum> sums;
   agree(comm, path, [&] {
     const auto file = h5::open_serial(path);
-    if (!h5::has_attribute(file.get(), "format") ||
-        h5::text_attribute(file.get(), "format") != checkpoint_format_name)
+    if (!h5::has_attribute(file.get(), "format") || h5::text_attribute(file.get(), "format") != checkpoint_format_name)
       throw RunError("not a checkpoint of nqf");
-    if (const auto version = h5::integer_attribute(file.get(), "format_version");
-        version != checkpoint_format_version)
-      throw RunError(
-          fmt::format("checkpoint format {}, but this nqf reads {}", version, checkpoint_format_version));
+    if (const auto version = h5::integer_attribute(file.get(), "format_version"); version != checkpoint_format_version)
+      throw RunError(fmt::format("checkpoint format {}, but this nqf reads {}", version, checkpoint_format_version));
     manifest = h5::integer_attribute(file.get(), "manifest");
     data.integers = read_scalars<std::int64_t>(file.get(), "integers", h5::integer_attribute);
     data.reals = read_scalars<double>(file.get(), "reals", h5::real_attribute);

@@ -44,9 +44,7 @@ std::int64_t total_bytes(const CheckpointData& data) {
     bytes += static_cast<std::int64_t>(array.size() * sizeof(array[0])) + 4096;
   });
   for_distributed(data, [&](const std::string&, const auto& part) {
-    bytes +=
-        part.partition.global_size() * part.row_length * static_cast<std::int64_t>(sizeof(part.local[0])) +
-        4096;
+    bytes += part.partition.global_size() * part.row_length * static_cast<std::int64_t>(sizeof(part.local[0])) + 4096;
   });
   return bytes;
 }
@@ -57,8 +55,7 @@ h5::File create_file(const parallel::Comm& comm, const std::string& path) {
   h5_check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18), "H5Pset_libver_bounds");
   const h5::PropertyList creation(h5_check(H5Pcreate(H5P_FILE_CREATE), "H5Pcreate"));
   h5_check(H5Pset_userblock(creation.get(), static_cast<hsize_t>(seal_size)), "H5Pset_userblock");
-  return h5::File(
-      h5_check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate"));
+  return h5::File(h5_check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate"));
 }
 
 void close_file(h5::File& file) {
@@ -110,13 +107,12 @@ Checksums checksums_of(const parallel::Comm& comm, const CheckpointData& data) {
     BlockChecksum sum(0, sizeof(array[0]));
     sum.add(array.data(), static_cast<std::int64_t>(array.size()));
     sums.arrays.push_back(sum.combine());
-    manifest.add_array("array", name, sizeof(array[0]), static_cast<std::int64_t>(array.size()), 1,
-                       sums.arrays.back());
+    manifest.add_array("array", name, sizeof(array[0]), static_cast<std::int64_t>(array.size()), 1, sums.arrays.back());
   });
   for_distributed(data, [&](const std::string& name, const auto& part) {
     sums.distributed.push_back(block_sums(comm, part));
-    manifest.add_array("distributed", name, sizeof(part.local[0]), part.partition.global_size(),
-                       part.row_length, sums.distributed.back());
+    manifest.add_array("distributed", name, sizeof(part.local[0]), part.partition.global_size(), part.row_length,
+                       sums.distributed.back());
   });
   sums.manifest = manifest.sum();
   // Headers are written by all ranks together, so ranks that differ would write a broken file.
@@ -125,8 +121,7 @@ Checksums checksums_of(const parallel::Comm& comm, const CheckpointData& data) {
   return sums;
 }
 
-void write_content(const parallel::Comm& comm, hid_t file, const CheckpointData& data,
-                   const Checksums& sums) {
+void write_content(const parallel::Comm& comm, hid_t file, const CheckpointData& data, const Checksums& sums) {
   write_scalars(file, "integers", data.integers);
   write_scalars(file, "reals", data.reals);
   write_scalars(file, "texts", data.texts);
@@ -137,8 +132,7 @@ void write_content(const parallel::Comm& comm, hid_t file, const CheckpointData&
     const hsize_t shape[1] = {array.size()};
     const auto dataset = h5::create_fixed(arrays.get(), name, h5::type_of<T>(), shape);
     if (comm.is_root() && !array.empty())
-      h5_check(H5Dwrite(dataset.get(), h5::type_of<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, array.data()),
-               "H5Dwrite");
+      h5_check(H5Dwrite(dataset.get(), h5::type_of<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, array.data()), "H5Dwrite");
     set_sums(dataset.get(), *next++);
   });
   const auto distributed = create_group(file, "distributed");
@@ -147,10 +141,9 @@ void write_content(const parallel::Comm& comm, hid_t file, const CheckpointData&
     using T = typename decltype(part.local)::value_type;
     const hsize_t shape[2] = {static_cast<hsize_t>(part.partition.global_size()),
                               static_cast<hsize_t>(part.row_length)};
-    const auto dataset = h5::create_fixed(distributed.get(), name, h5::type_of<T>(),
-                                          std::span(shape, part.row_length == 1 ? 1 : 2));
-    h5::write_rows(dataset.get(), h5::type_of<T>(), sizeof(T), part.local.data(), part.partition,
-                   part.row_length);
+    const auto dataset =
+        h5::create_fixed(distributed.get(), name, h5::type_of<T>(), std::span(shape, part.row_length == 1 ? 1 : 2));
+    h5::write_rows(dataset.get(), h5::type_of<T>(), sizeof(T), part.local.data(), part.partition, part.row_length);
     set_sums(dataset.get(), *next++);
   });
 }

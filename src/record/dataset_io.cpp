@@ -9,8 +9,7 @@ namespace {
 // H5Acreate2 fails on a name in use, and an attribute's type may change between runs.
 Attribute fresh_attribute(hid_t object, const std::string& name, hid_t type, hid_t space) {
   if (has_attribute(object, name)) h5_check(H5Adelete(object, name.c_str()), "H5Adelete");
-  return Attribute(
-      h5_check(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), "H5Acreate2"));
+  return Attribute(h5_check(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), "H5Acreate2"));
 }
 
 void scalar_attribute(hid_t object, const std::string& name, hid_t type, const void* value) {
@@ -40,8 +39,8 @@ PropertyList parallel_access(const parallel::Comm& comm) {
   // every rank, and that copy would later overwrite the rows appended since (seen with HDF5 1.10.8).
   h5_check(H5Pset_cache(list.get(), 0, 0, 0, 0.0), "H5Pset_cache");
   // All ranks must keep the same metadata in memory: the root alone writes columns, so its cache sees more traffic, and
-  // when it resizes or evicts by itself, a collective call may later broadcast on one rank and not on the other (seen with
-  // HDF5 1.10.8: a hang in the write of an attribute after some 10⁵ rows). Metadata are small; nothing is evicted.
+  // when it resizes or evicts by itself, a collective call may later broadcast on one rank and not on the other (seen
+  // with HDF5 1.10.8: a hang in the write of an attribute after some 10⁵ rows). Metadata are small; nothing is evicted.
   H5AC_cache_config_t metadata{};
   metadata.version = H5AC__CURR_CACHE_CONFIG_VERSION;
   h5_check(H5Pget_mdc_config(list.get(), &metadata), "H5Pget_mdc_config");
@@ -76,15 +75,14 @@ PropertyList creating_groups() {
 
 std::vector<hsize_t> shape_of(hid_t dataset) {
   const Dataspace space(h5_check(H5Dget_space(dataset), "H5Dget_space"));
-  std::vector<hsize_t> shape(static_cast<std::size_t>(
-      h5_check(H5Sget_simple_extent_ndims(space.get()), "H5Sget_simple_extent_ndims")));
+  std::vector<hsize_t> shape(
+      static_cast<std::size_t>(h5_check(H5Sget_simple_extent_ndims(space.get()), "H5Sget_simple_extent_ndims")));
   h5_check(H5Sget_simple_extent_dims(space.get(), shape.data(), nullptr), "H5Sget_simple_extent_dims");
   return shape;
 }
 
 Dataspace simple_space(std::span<const hsize_t> shape, const hsize_t* limit) {
-  return Dataspace(
-      h5_check(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), limit), "H5Screate_simple"));
+  return Dataspace(h5_check(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), limit), "H5Screate_simple"));
 }
 
 Dataset create_fixed(hid_t place, const std::string& path, hid_t type, std::span<const hsize_t> shape) {
@@ -93,24 +91,20 @@ Dataset create_fixed(hid_t place, const std::string& path, hid_t type, std::span
   const PropertyList layout(h5_check(H5Pcreate(H5P_DATASET_CREATE), "H5Pcreate"));
   h5_check(H5Pset_fill_time(layout.get(), H5D_FILL_TIME_NEVER), "H5Pset_fill_time");
   h5_check(H5Pset_alloc_time(layout.get(), H5D_ALLOC_TIME_EARLY), "H5Pset_alloc_time");
-  return Dataset(
-      h5_check(H5Dcreate2(place, path.c_str(), type, space.get(), links.get(), layout.get(), H5P_DEFAULT),
-               "H5Dcreate2"));
+  return Dataset(h5_check(H5Dcreate2(place, path.c_str(), type, space.get(), links.get(), layout.get(), H5P_DEFAULT),
+                          "H5Dcreate2"));
 }
 
 void write_rows(hid_t dataset, hid_t type, std::size_t element_size, const void* local,
                 const parallel::Partition& partition, std::int64_t row_length, std::int64_t max_bytes) {
-  if (partition.global_size() == 0 || row_length == 0)
-    return;  // HDF5 refuses a collective write of nothing to nothing
+  if (partition.global_size() == 0 || row_length == 0) return;  // HDF5 refuses a collective write of nothing to nothing
   const auto row_bytes = row_length * static_cast<std::int64_t>(element_size);
   const std::int64_t rows_per_call = std::max<std::int64_t>(1, max_bytes / row_bytes);
   // Rank 0 has the most rows, so its number of calls is everyone's.
-  const std::int64_t n_calls =
-      std::max<std::int64_t>(1, (partition.local_size(0) + rows_per_call - 1) / rows_per_call);
+  const std::int64_t n_calls = std::max<std::int64_t>(1, (partition.local_size(0) + rows_per_call - 1) / rows_per_call);
   const auto mode = transfer(H5FD_MPIO_COLLECTIVE);
   const Dataspace file_space(h5_check(H5Dget_space(dataset), "H5Dget_space"));
-  const bool matrix =
-      h5_check(H5Sget_simple_extent_ndims(file_space.get()), "H5Sget_simple_extent_ndims") == 2;
+  const bool matrix = h5_check(H5Sget_simple_extent_ndims(file_space.get()), "H5Sget_simple_extent_ndims") == 2;
   for (std::int64_t call = 0; call < n_calls; ++call) {
     const std::int64_t begin = std::min(call * rows_per_call, partition.local_size());
     const std::int64_t n = std::min(rows_per_call, partition.local_size() - begin);
@@ -143,8 +137,7 @@ Dataset write_texts(hid_t place, const std::string& path, std::span<const std::s
   if (texts.size() <= most_in_header) h5_check(H5Pset_layout(layout.get(), H5D_COMPACT), "H5Pset_layout");
   {
     const Dataset dataset(h5_check(
-        H5Dcreate2(source.get(), "x", type.get(), space.get(), H5P_DEFAULT, layout.get(), H5P_DEFAULT),
-        "H5Dcreate2"));
+        H5Dcreate2(source.get(), "x", type.get(), space.get(), H5P_DEFAULT, layout.get(), H5P_DEFAULT), "H5Dcreate2"));
     std::vector<const char*> raw;
     for (const auto& text : texts) raw.push_back(text.c_str());
     if (!raw.empty())
@@ -209,8 +202,8 @@ std::vector<std::string> texts_attribute(hid_t object, const std::string& name) 
   const auto attribute = open_attribute(object, name);
   const auto type = string_type();
   const Dataspace space(h5_check(H5Aget_space(attribute.get()), "H5Aget_space"));
-  std::vector<char*> raw(static_cast<std::size_t>(
-      h5_check(H5Sget_simple_extent_npoints(space.get()), "H5Sget_simple_extent_npoints")));
+  std::vector<char*> raw(
+      static_cast<std::size_t>(h5_check(H5Sget_simple_extent_npoints(space.get()), "H5Sget_simple_extent_npoints")));
   std::vector<std::string> texts;
   if (!raw.empty()) h5_check(H5Aread(attribute.get(), type.get(), raw.data()), "H5Aread");
   for (char* text : raw) texts.push_back(take(text));
@@ -237,8 +230,8 @@ std::int64_t integer_attribute(hid_t object, const std::string& name) {
 std::vector<std::int64_t> integers_attribute(hid_t object, const std::string& name) {
   const auto attribute = open_attribute(object, name);
   const Dataspace space(h5_check(H5Aget_space(attribute.get()), "H5Aget_space"));
-  std::vector<std::int64_t> values(static_cast<std::size_t>(
-      h5_check(H5Sget_simple_extent_npoints(space.get()), "H5Sget_simple_extent_npoints")));
+  std::vector<std::int64_t> values(
+      static_cast<std::size_t>(h5_check(H5Sget_simple_extent_npoints(space.get()), "H5Sget_simple_extent_npoints")));
   if (!values.empty()) h5_check(H5Aread(attribute.get(), H5T_NATIVE_INT64, values.data()), "H5Aread");
   return values;
 }

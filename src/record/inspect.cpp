@@ -127,8 +127,7 @@ FileSummary inspect(const std::string& path) {
   FileSummary summary;
   std::string start(static_cast<std::size_t>(seal_size), '\0');
   std::ifstream stream(path, std::ios::binary);
-  if (!stream || std::filesystem::is_directory(path))
-    throw UserError(fmt::format("{}: cannot be opened", path));
+  if (!stream || std::filesystem::is_directory(path)) throw UserError(fmt::format("{}: cannot be opened", path));
   stream.read(start.data(), seal_size);
   if (start.starts_with(seal_start)) summary.kind = FileSummary::Kind::checkpoint;
   const auto alone = parallel::Comm::duplicate(MPI_COMM_SELF);

@@ -127,8 +127,7 @@ Table& ResultFileImpl::table(const std::string& prefix, const std::string& path)
 
 void ResultFileImpl::write_pending(const std::string& path) {
   for (auto& [name, table] : tables_)
-    if (path.empty() || (name + "/").starts_with(path + "/") || path.starts_with(name + "/"))
-      table->write_pending();
+    if (path.empty() || (name + "/").starts_with(path + "/") || path.starts_with(name + "/")) table->write_pending();
 }
 
 void ResultFileImpl::reload_tables() {

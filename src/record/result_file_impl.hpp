@@ -46,8 +46,7 @@ class ResultFileImpl {
   parallel::Comm comm_;
   std::string path_;
   h5::File file_;
-  std::map<std::string, std::unique_ptr<Table>>
-      tables_;  // by full path; they hold data sets, so they close first
+  std::map<std::string, std::unique_ptr<Table>> tables_;  // by full path; they hold data sets, so they close first
   // Of the file, known to the root alone: its size at the last flush, what may have been added since, and how
   // far space is reserved.
   std::int64_t flushed_size_ = 0, promised_ = 0, reserved_ = 0;

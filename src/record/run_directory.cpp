@@ -29,16 +29,14 @@ void make_directory(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error) throw UserError(fmt::format("cannot make the output folder '{}': {}", path, error.message()));
-  if (!fs::is_directory(path, error))
-    throw UserError(fmt::format("the output folder '{}' is not a folder", path));
+  if (!fs::is_directory(path, error)) throw UserError(fmt::format("the output folder '{}' is not a folder", path));
 }
 
 // Permission bits say little for root, on read-only file systems and with access lists: only a file tells.
 void check_writable(const std::string& path) {
   std::string probe = path + "/.nqf.probe.XXXXXX";
   const int fd = ::mkostemp(probe.data(), O_CLOEXEC);
-  if (fd < 0)
-    throw UserError(fmt::format("cannot write to the output folder '{}': {}", path, system_reason(errno)));
+  if (fd < 0) throw UserError(fmt::format("cannot write to the output folder '{}': {}", path, system_reason(errno)));
   ::close(fd);
   ::unlink(probe.c_str());
 }
@@ -53,8 +51,7 @@ class RunDirectory::Lock {
     const auto path = directory + "/.nqf.lock";
     fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd_ < 0)
-      throw UserError(
-          fmt::format("cannot write to the output folder '{}': {}", directory, system_reason(errno)));
+      throw UserError(fmt::format("cannot write to the output folder '{}': {}", directory, system_reason(errno)));
     if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) {
       held_ = true;
       write_owner();
@@ -91,8 +88,7 @@ void RunDirectory::Unlock::operator()(Lock* lock) const noexcept {
   delete lock;
 }
 
-RunDirectory::RunDirectory(const parallel::Comm& comm, const std::string& path)
-    : comm_(comm.duplicate()), path_(path) {
+RunDirectory::RunDirectory(const parallel::Comm& comm, const std::string& path) : comm_(comm.duplicate()), path_(path) {
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
   parallel::on_root(comm, [&] {
     make_directory(path_);

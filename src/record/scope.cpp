@@ -18,8 +18,7 @@ std::string root_if_empty(const std::string& path) {
 h5::Object open_object(hid_t file, const std::string& path) {
   if (!h5::exists(file, path)) {
     const auto links = h5::creating_groups();
-    const h5::Group made(
-        h5_check(H5Gcreate2(file, path.c_str(), links.get(), H5P_DEFAULT, H5P_DEFAULT), "H5Gcreate2"));
+    const h5::Group made(h5_check(H5Gcreate2(file, path.c_str(), links.get(), H5P_DEFAULT, H5P_DEFAULT), "H5Gcreate2"));
   }
   return h5::Object(h5_check(H5Oopen(file, root_if_empty(path).c_str(), H5P_DEFAULT), "H5Oopen"));
 }
@@ -37,8 +36,7 @@ bool has_type(hid_t dataset, hid_t type) {
 h5::Dataset prepare(hid_t file, const std::string& path, hid_t type, std::span<const hsize_t> shape) {
   if (h5::exists(file, path)) {
     auto existing = open_dataset(file, path);
-    if (has_type(existing.get(), type) && std::ranges::equal(h5::shape_of(existing.get()), shape))
-      return existing;
+    if (has_type(existing.get(), type) && std::ranges::equal(h5::shape_of(existing.get()), shape)) return existing;
     existing.reset();
     h5_check(H5Ldelete(file, path.c_str(), H5P_DEFAULT), "H5Ldelete");
   }
@@ -46,8 +44,8 @@ h5::Dataset prepare(hid_t file, const std::string& path, hid_t type, std::span<c
 }
 
 template <class T>
-void write_array(ResultFileImpl& file, const std::string& prefix, const std::string& path,
-                 std::span<const T> values, const DataInfo& info, std::span<const std::int64_t> shape) {
+void write_array(ResultFileImpl& file, const std::string& prefix, const std::string& path, std::span<const T> values,
+                 const DataInfo& info, std::span<const std::int64_t> shape) {
   std::vector<hsize_t> lengths(shape.begin(), shape.end());
   if (lengths.empty()) lengths.push_back(values.size());
   hsize_t total = 1;
@@ -57,8 +55,7 @@ void write_array(ResultFileImpl& file, const std::string& prefix, const std::str
     const auto dataset = prepare(file.file(), path, h5::type_of<T>(), lengths);
     file.describe(dataset.get(), path, prefix, info);
     if (file.comm().is_root() && !values.empty())
-      h5_check(H5Dwrite(dataset.get(), h5::type_of<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
-               "H5Dwrite");
+      h5_check(H5Dwrite(dataset.get(), h5::type_of<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "H5Dwrite");
   });
 }
 
@@ -99,8 +96,7 @@ void write_text(ResultFileImpl& file, const std::string& prefix, const std::stri
   std::int64_t bytes = 0;
   for (const auto& text : texts) bytes += static_cast<std::int64_t>(text.size()) + 64;
   file.run(bytes, [&] {
-    if (h5::exists(file.file(), path))
-      h5_check(H5Ldelete(file.file(), path.c_str(), H5P_DEFAULT), "H5Ldelete");
+    if (h5::exists(file.file(), path)) h5_check(H5Ldelete(file.file(), path.c_str(), H5P_DEFAULT), "H5Ldelete");
     const auto dataset = h5::write_texts(file.file(), path, texts, scalar);
     file.describe(dataset.get(), path, prefix, info);
   });
@@ -113,8 +109,8 @@ void set_attribute(ResultFileImpl& file, const std::string& path, const std::str
 
 /// Reads an attribute if it exists and is of the wanted class.
 template <class T, class Read>
-std::optional<T> attribute(ResultFileImpl& file, const std::string& path, const std::string& name,
-                           H5T_class_t wanted, Read&& read) {
+std::optional<T> attribute(ResultFileImpl& file, const std::string& path, const std::string& name, H5T_class_t wanted,
+                           Read&& read) {
   std::optional<T> value;
   file.look([&] {
     if (!h5::exists(file.file(), path)) return;
@@ -126,8 +122,7 @@ std::optional<T> attribute(ResultFileImpl& file, const std::string& path, const 
 }
 
 /// Calls `visit` with `path` itself, or with each data set directly in that group.
-void for_datasets(hid_t file, const std::string& path,
-                  const std::function<void(hid_t, const std::string&)>& visit) {
+void for_datasets(hid_t file, const std::string& path, const std::function<void(hid_t, const std::string&)>& visit) {
   const auto object = open_object(file, path);
   if (H5Iget_type(object.get()) == H5I_DATASET) return visit(object.get(), path);
   for (const auto& name : h5::member_names(file, root_if_empty(path))) {
@@ -165,11 +160,9 @@ void Scope::set_attribute(const std::string& object, const std::string& name, st
   record::set_attribute(*file_, full(object), name, of_root(file_->comm(), value));
 }
 void Scope::set_attribute(const std::string& object, const std::string& name, bool value) {
-  record::set_attribute(*file_, full(object), name,
-                        static_cast<std::uint8_t>(file_->comm().broadcast(value)));
+  record::set_attribute(*file_, full(object), name, static_cast<std::uint8_t>(file_->comm().broadcast(value)));
 }
-void Scope::set_attribute(const std::string& object, const std::string& name,
-                          std::span<const std::string> texts) {
+void Scope::set_attribute(const std::string& object, const std::string& name, std::span<const std::string> texts) {
   const auto same = of_root(file_->comm(), texts);
   record::set_attribute(*file_, full(object), name, std::span<const std::string>(same));
 }
@@ -184,8 +177,7 @@ std::optional<std::vector<std::string>> Scope::texts_attribute(const std::string
 std::optional<double> Scope::real_attribute(const std::string& object, const std::string& name) const {
   return attribute<double>(*file_, full(object), name, H5T_FLOAT, h5::real_attribute);
 }
-std::optional<std::int64_t> Scope::integer_attribute(const std::string& object,
-                                                     const std::string& name) const {
+std::optional<std::int64_t> Scope::integer_attribute(const std::string& object, const std::string& name) const {
   return attribute<std::int64_t>(*file_, full(object), name, H5T_INTEGER, h5::integer_attribute);
 }
 
@@ -200,8 +192,7 @@ void Scope::write_texts(const std::string& path, std::span<const std::string> te
 std::optional<std::string> Scope::read_text(const std::string& path) const {
   std::optional<std::string> text;
   file_->look([&] {
-    if (h5::exists(file_->file(), full(path)))
-      text = h5::read_text(open_dataset(file_->file(), full(path)).get());
+    if (h5::exists(file_->file(), full(path))) text = h5::read_text(open_dataset(file_->file(), full(path)).get());
   });
   return text;
 }
@@ -220,13 +211,11 @@ void Scope::write_array(const std::string& path, std::span<const std::uint8_t> v
 }
 
 void Scope::write_distributed(const std::string& path, std::span<const double> local,
-                              const parallel::Partition& partition, const DataInfo& info,
-                              std::int64_t row_length) {
+                              const parallel::Partition& partition, const DataInfo& info, std::int64_t row_length) {
   record::write_distributed(*file_, prefix_, full(path), local, partition, info, row_length);
 }
 void Scope::write_distributed(const std::string& path, std::span<const std::int64_t> local,
-                              const parallel::Partition& partition, const DataInfo& info,
-                              std::int64_t row_length) {
+                              const parallel::Partition& partition, const DataInfo& info, std::int64_t row_length) {
   record::write_distributed(*file_, prefix_, full(path), local, partition, info, row_length);
 }
 
@@ -252,8 +241,8 @@ std::int64_t Scope::rows(const std::string& path) {
 void Scope::truncate(const std::string& path, std::int64_t n_rows) {
   const std::int64_t have = rows(path);
   if (have < n_rows)
-    throw RunError(file_->path() + ", " + full(path) + ": holds " + std::to_string(have) +
-                   " rows, fewer than the " + std::to_string(n_rows) + " to be kept");
+    throw RunError(file_->path() + ", " + full(path) + ": holds " + std::to_string(have) + " rows, fewer than the " +
+                   std::to_string(n_rows) + " to be kept");
   file_->run(0, [&] {
     if (!h5::exists(file_->file(), full(path))) return;
     for_datasets(file_->file(), full(path), [&](hid_t dataset, const std::string&) {

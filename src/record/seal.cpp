@@ -52,8 +52,7 @@ std::string seal_of(const parallel::Comm& comm, const std::string& path, std::in
     }
   });
   const auto blocks = sum.combine(comm);
-  const auto whole =
-      checksum({reinterpret_cast<const char*>(blocks.data()), blocks.size() * sizeof(blocks[0])});
+  const auto whole = checksum({reinterpret_cast<const char*>(blocks.data()), blocks.size() * sizeof(blocks[0])});
   return fmt::format("{}bytes {}\ncrc32 of blocks {:08x}\n", seal_start, length, whole);
 }
 

@@ -22,8 +22,7 @@ void check_free_space(int fd, std::int64_t size) {
   struct statvfs system {};
   if (::fstat(fd, &status) != 0 || ::fstatvfs(fd, &system) != 0) return;
   const auto missing = size - static_cast<std::int64_t>(status.st_blocks) * 512;
-  const auto available =
-      static_cast<std::int64_t>(system.f_bavail) * static_cast<std::int64_t>(system.f_frsize);
+  const auto available = static_cast<std::int64_t>(system.f_bavail) * static_cast<std::int64_t>(system.f_frsize);
   if (missing > available)
     throw RunError(fmt::format("{} ({} bytes needed, {} free)", system_reason(ENOSPC), missing, available));
 }

@@ -49,8 +49,7 @@ struct Table::Column {
   std::vector<hsize_t> chunk() const {
     if (!matrix) return {static_cast<hsize_t>(chunk_numbers)};
     const std::int64_t rows = std::clamp<std::int64_t>(size, 1, 64 * chunk_numbers);
-    return {static_cast<hsize_t>(rows),
-            static_cast<hsize_t>(std::max<std::int64_t>(1, chunk_numbers / rows))};
+    return {static_cast<hsize_t>(rows), static_cast<hsize_t>(std::max<std::int64_t>(1, chunk_numbers / rows))};
   }
   // Most bytes that `rows` more rows may take: chunks are allocated whole.
   std::int64_t growth(std::int64_t rows) const {
@@ -101,8 +100,7 @@ void Table::take_up(std::unique_ptr<Column> column, const DataInfo& info) {
       const bool fits = growing_axis(column->dataset.get()) == (column->matrix ? 1 : 0) &&
                         H5Tequal(found.get(), type) > 0 &&
                         (!column->matrix || shape[0] == static_cast<hsize_t>(column->size));
-      if (!fits)
-        throw RunError("data set '" + column->path + "' has another type or shape than this run writes");
+      if (!fits) throw RunError("data set '" + column->path + "' has another type or shape than this run writes");
     } else {
       auto limit = column->shape(0);
       limit.back() = H5S_UNLIMITED;
@@ -111,9 +109,9 @@ void Table::take_up(std::unique_ptr<Column> column, const DataInfo& info) {
       const h5::PropertyList layout(h5_check(H5Pcreate(H5P_DATASET_CREATE), "H5Pcreate"));
       h5_check(H5Pset_chunk(layout.get(), static_cast<int>(chunk.size()), chunk.data()), "H5Pset_chunk");
       h5_check(H5Pset_fill_time(layout.get(), H5D_FILL_TIME_NEVER), "H5Pset_fill_time");
-      column->dataset.reset(h5_check(
-          H5Dcreate2(file, column->path.c_str(), type, space.get(), links.get(), layout.get(), H5P_DEFAULT),
-          "H5Dcreate2"));
+      column->dataset.reset(
+          h5_check(H5Dcreate2(file, column->path.c_str(), type, space.get(), links.get(), layout.get(), H5P_DEFAULT),
+                   "H5Dcreate2"));
     }
     file_.describe(column->dataset.get(), column->path, prefix_, info);
   });
@@ -163,8 +161,7 @@ void Table::append(std::span<const Value> values, std::span<const std::span<cons
       throw std::logic_error(column->path + ": a real number for a column of integers");
     if (column->local_size == 0) continue;
     if (column->type == ColumnType::real) {
-      const double real =
-          value.kind_ == Value::Kind::real ? value.real_ : static_cast<double>(value.integer_);
+      const double real = value.kind_ == Value::Kind::real ? value.real_ : static_cast<double>(value.integer_);
       std::memcpy(place, &real, sizeof real);
     } else if (column->type == ColumnType::integer) {
       std::memcpy(place, &value.integer_, sizeof value.integer_);
@@ -195,8 +192,7 @@ void Table::write_column(Column& column) {
                             static_cast<hsize_t>(pending_)};
   const auto memory = h5::simple_space(std::span(count, shape.size()));
   const h5::Dataspace file(h5_check(H5Dget_space(column.dataset.get()), "H5Dget_space"));
-  h5_check(H5Sselect_hyperslab(file.get(), H5S_SELECT_SET, start, nullptr, count, nullptr),
-           "H5Sselect_hyperslab");
+  h5_check(H5Sselect_hyperslab(file.get(), H5S_SELECT_SET, start, nullptr, count, nullptr), "H5Sselect_hyperslab");
   h5_check(H5Dwrite(column.dataset.get(), type_of(column.type), memory.get(), file.get(), H5P_DEFAULT, from),
            "H5Dwrite");
 }

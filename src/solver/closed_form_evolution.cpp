@@ -25,7 +25,9 @@ void ClosedFormEvolution::restart(double t, std::span<const double> /*state*/) {
   form_.state(time_, state_);
 }
 
-double ClosedFormEvolution::step_loss() { return nan; }
+double ClosedFormEvolution::step_loss() {
+  return nan;
+}
 
 void ClosedFormEvolution::prepare_crossings(std::span<const std::int64_t> local_modes) {
   prepared_.assign(local_modes.begin(), local_modes.end());

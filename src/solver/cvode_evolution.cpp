@@ -56,8 +56,8 @@ CvodeEvolution::CvodeEvolution(dynamics::Flow& flow, const deck::SolverOptions& 
 }
 
 void CvodeEvolution::attach_linear_solver() {
-  // An empty solver with a custom matrix attached through CVodeSetLinSysFn: CVODE decides when the Jacobian is evaluated
-  // and when the system is set up anew, hands us γ, and corrects for a γ that changed since.
+  // An empty solver with a custom matrix attached through CVodeSetLinSysFn: CVODE decides when the Jacobian is
+  // evaluated and when the system is set up anew, hands us γ, and corrects for a γ that changed since.
   solver_ = parallel::LinearSolver(SUNLinSolNewEmpty(context_.get()));
   matrix_ = parallel::SundialsMatrix(SUNMatNewEmpty(context_.get()));
   if (!solver_ || !matrix_) throw LibraryError("SUNLinSolNewEmpty", 0, "no memory");
@@ -142,9 +142,10 @@ void CvodeEvolution::step(double limit) {
   if (code < 0) fail(code);
   // Towards a pole the steps shrink without end; CVODE only warns when the time no longer moves.
   if (code != CV_TSTOP_RETURN && reached <= time_)
-    throw RunError(fmt::format("the integration failed at t = {:.10g}: CVODE's steps fell below the rounding of the time; "
-                               "the state runs away, as with a coupling that is not positive semidefinite",
-                               time_));
+    throw RunError(
+        fmt::format("the integration failed at t = {:.10g}: CVODE's steps fell below the rounding of the time; "
+                    "the state runs away, as with a coupling that is not positive semidefinite",
+                    time_));
   time_ = code == CV_TSTOP_RETURN ? limit : reached;
   update_counters();
 }
@@ -153,7 +154,8 @@ void CvodeEvolution::fail(int code) {
   if (pending_) std::rethrow_exception(std::exchange(pending_, nullptr));
   std::string reason = message_;
   if (code == CV_CONV_FAILURE || code == CV_REPTD_RHSFUNC_ERR)
-    reason += (reason.empty() ? "" : "; ") + std::string("the state or a rate stopped being finite or Newton's method did not converge");
+    reason += (reason.empty() ? "" : "; ") +
+              std::string("the state or a rate stopped being finite or Newton's method did not converge");
   throw RunError(fmt::format("the integration failed at t = {:.10g} (CVODE code {}{}{})", time_, code,
                              reason.empty() ? "" : ": ", reason));
 }
@@ -188,8 +190,7 @@ void CvodeEvolution::interpolate(double t, std::span<double> state) {
 }
 
 double CvodeEvolution::loss(double t, std::span<const double> state) {
-  if (!flow_.rhs(state, scratch_.local()))
-    throw RunError(fmt::format("the state at t = {:.10g} is not finite", t));
+  if (!flow_.rhs(state, scratch_.local())) throw RunError(fmt::format("the state at t = {:.10g} is not finite", t));
   return flow_.loss(state, scratch_.local());
 }
 

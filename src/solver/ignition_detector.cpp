@@ -113,12 +113,13 @@ std::vector<Event> IgnitionDetector::scan(Evolution& evolution, double step_begi
       const bool was_lit = lit_[k] != 0;
       const double level = was_lit ? levels.down : levels.up;
       double time = evolution.next_crossing(slot, level, was_lit ? -1 : 1, from);
-      // The states at the ends of the step decide whether there was a crossing, and the dense output differs from them: from
-      // that at the begin by up to the tolerance, from that at the end by a rounding. A crossing it does not have lies at
-      // one of the ends, at the begin if the dense output was beyond the level before that.
+      // The states at the ends of the step decide whether there was a crossing, and the dense output differs from them:
+      // from that at the begin by up to the tolerance, from that at the end by a rounding. A crossing it does not have
+      // lies at one of the ends, at the begin if the dense output was beyond the level before that.
       const bool beyond = was_lit ? state[k] < level : state[k] > level;
       if (std::isnan(time) && beyond && from == step_begin) {
-        const double earlier = evolution.next_crossing(slot, level, was_lit ? -1 : 1, 2.0 * step_begin - evolution.time());
+        const double earlier =
+            evolution.next_crossing(slot, level, was_lit ? -1 : 1, 2.0 * step_begin - evolution.time());
         time = std::isnan(earlier) ? evolution.time() : std::max(earlier, step_begin);
       }
       if (std::isnan(time)) break;

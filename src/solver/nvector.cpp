@@ -11,7 +11,9 @@ namespace nqf::solver {
 
 namespace {
 
-MPI_Comm communicator(N_Vector v) { return PetscObjectComm(reinterpret_cast<PetscObject>(N_VGetVector_Petsc(v))); }
+MPI_Comm communicator(N_Vector v) {
+  return PetscObjectComm(reinterpret_cast<PetscObject>(N_VGetVector_Petsc(v)));
+}
 
 constexpr std::size_t fused_block = 2048;  // doubles: a few such blocks stay in the first-level cache
 

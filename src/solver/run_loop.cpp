@@ -47,9 +47,10 @@ RunOutcome RunLoop::run(const std::optional<Progress>& resume, const std::string
     const double step_begin = evolution_.time();
     evolution_.step(evolution_.is_exact() ? times[outputs_] : times[boundary]);
     if (++steps_since_output > schedule_.max_steps)
-      throw RunError(fmt::format("{} steps since the last output did not reach t = {:.10g} (now at {:.10g}); "
-                                 "raise solver.max_steps or loosen solver.atol",
-                                 schedule_.max_steps, times[outputs_], evolution_.time()));
+      throw RunError(
+          fmt::format("{} steps since the last output did not reach t = {:.10g} (now at {:.10g}); "
+                      "raise solver.max_steps or loosen solver.atol",
+                      schedule_.max_steps, times[outputs_], evolution_.time()));
     step_events_ = detector_.scan(evolution_, step_begin);
     if (!step_events_.empty()) {
       sink_.events(step_events_);
@@ -117,9 +118,10 @@ void RunLoop::watch_loss(double t, double loss, bool is_exact) {
     is_exact = true;
   }
   if (comm_.any(rose))
-    throw RunError(fmt::format("the loss rose from {:.12g} to {:.12g} at t = {:.10g}: along a gradient flow it cannot; "
-                               "tighten solver.atol",
-                               lowest_loss_, loss, t));
+    throw RunError(
+        fmt::format("the loss rose from {:.12g} to {:.12g} at t = {:.10g}: along a gradient flow it cannot; "
+                    "tighten solver.atol",
+                    lowest_loss_, loss, t));
   // Nor may it be the mark that later values are held against.
   if (is_exact) lowest_loss_ = std::min(lowest_loss_, loss);
 }

@@ -21,7 +21,9 @@ std::optional<StopControl::Clock::time_point> program_start;
 constexpr std::array<int, 4> watched{SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 std::array<struct sigaction, watched.size()> previous{};
 
-double seconds(StopControl::Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+double seconds(StopControl::Clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
 }  // namespace
 

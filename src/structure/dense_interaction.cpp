@@ -36,7 +36,8 @@ std::unique_ptr<DenseInteraction> DenseInteraction::from_features(const parallel
   const std::int64_t n = n_features;
   const std::int64_t n_rows = static_cast<std::int64_t>(y.size());
   // The product is accumulated over blocks of samples scaled by 2√π: blocks bound the scratch memory.
-  const std::int64_t block_rows = std::clamp<std::int64_t>((std::int64_t{1} << 22) / std::max<std::int64_t>(n, 1), 64, 8192);
+  const std::int64_t block_rows =
+      std::clamp<std::int64_t>((std::int64_t{1} << 22) / std::max<std::int64_t>(n, 1), 64, 8192);
   std::vector<double> product(n * n, 0.0), growth(n, 0.0), scaled(block_rows * n);
   double second_moment = 0.0;
   const int n_int = narrow<int>(n);
@@ -174,8 +175,7 @@ DenseInteraction::Asymmetry DenseInteraction::asymmetry() const {
     std::vector<double> theirs(chunk * width);
     for (std::int64_t first = 0; first < modes_.global_size(); first += chunk) {
       const std::int64_t count = std::min(chunk, modes_.global_size() - first);
-      if (r == modes_.rank())
-        std::copy_n(rows_.data() + first * k_local, count * width, theirs.begin());
+      if (r == modes_.rank()) std::copy_n(rows_.data() + first * k_local, count * width, theirs.begin());
       comm_.broadcast(std::span<double>(theirs.data(), static_cast<std::size_t>(count * width)), r);
       for (std::int64_t l = std::max(first, modes_.begin()); l < std::min(first + count, modes_.end()); ++l)
         for (std::int64_t k = 0; k < width; ++k) {

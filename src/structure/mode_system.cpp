@@ -24,7 +24,9 @@ namespace {
 
 constexpr std::int64_t largest_petsc_vector = std::numeric_limits<std::int32_t>::max();
 
-std::string table_of(const std::string& key) { return key.substr(0, key.find('.')); }
+std::string table_of(const std::string& key) {
+  return key.substr(0, key.find('.'));
+}
 
 /// An error about a source: in the deck's line, or in the file it names.
 [[noreturn]] void refuse(const ArraySource& source, const std::string& reason) {
@@ -78,8 +80,8 @@ std::vector<double> load_log_initial(const Comm& comm, const deck::InitialOption
                                      const Partition& modes, std::optional<std::span<const double>> scale) {
   const bool in_deck = initial.value.given() || initial.log_value.given() || initial.epsilon.given();
   const auto value = in_deck ? initial.value : data::or_dataset(comm, initial.value, file, "initial");
-  const auto log_value = in_deck || value.given() ? initial.log_value
-                                                  : data::or_dataset(comm, initial.log_value, file, "log_initial");
+  const auto log_value =
+      in_deck || value.given() ? initial.log_value : data::or_dataset(comm, initial.log_value, file, "log_initial");
   std::vector<double> result;
   if (initial.epsilon.given()) {
     result.assign(modes.local_size(), initial.epsilon.log_value);
@@ -93,9 +95,9 @@ std::vector<double> load_log_initial(const Comm& comm, const deck::InitialOption
   } else if (log_value.given()) {
     result = data::load_array(comm, log_value, modes);
   } else {
-    refuse(initial.place, file.empty()
-                              ? "[initial] is missing: give value, log_value or epsilon"
-                              : fmt::format("[initial] is missing, and {} has neither 'initial' nor 'log_initial'", file));
+    refuse(initial.place,
+           file.empty() ? "[initial] is missing: give value, log_value or epsilon"
+                        : fmt::format("[initial] is missing, and {} has neither 'initial' nor 'log_initial'", file));
   }
   if (initial.relative_to_saturation) {
     if (!scale)
@@ -123,17 +125,19 @@ void make_uncoupled(const Comm& comm, const Deck& deck, const ArraySource& growt
   const auto& options = deck.modes;
   const auto& second = saturation.given() ? saturation : drop;
   system.kind = ModeSystem::Kind::uncoupled;
-  system.modes = Partition(count_modes(comm, options.count, options.place,
-                                       {&growth, &second, &deck.initial.value, &deck.initial.log_value, &deck.initial.shape}),
-                           comm);
+  system.modes =
+      Partition(count_modes(comm, options.count, options.place,
+                            {&growth, &second, &deck.initial.value, &deck.initial.log_value, &deck.initial.shape}),
+                comm);
   system.growth_rate = data::load_array(comm, growth, system.modes);
   auto values = data::load_array(comm, second, system.modes, data::Sign::positive);
   check_each(
       comm, system.modes, growth, [&](std::int64_t k) { return !(system.growth_rate[k] > 0.0); },
       [&](std::int64_t k) {
-        return fmt::format("growth rate {} is not positive; modes with a saturation or a drop grow (decaying modes "
-                           "take a coupling)",
-                           system.growth_rate[k]);
+        return fmt::format(
+            "growth rate {} is not positive; modes with a saturation or a drop grow (decaying modes "
+            "take a coupling)",
+            system.growth_rate[k]);
       });
   system.self_coupling.resize(values.size());
   for (std::size_t k = 0; k < values.size(); ++k) {
@@ -184,8 +188,8 @@ void make_dense(const Comm& comm, const Deck& deck, const ArraySource& growth, c
   const auto asymmetry = interaction->asymmetry();
   // Rounding of a product computed elsewhere is let pass, a matrix that means something else is not.
   if (asymmetry.value > 1e-9)
-    blame(fmt::format("is not symmetric: entries ({0}, {1}) and ({1}, {0}) differ by {2:.3g} of the diagonal", asymmetry.row,
-                      asymmetry.column, asymmetry.value));
+    blame(fmt::format("is not symmetric: entries ({0}, {1}) and ({1}, {0}) differ by {2:.3g} of the diagonal",
+                      asymmetry.row, asymmetry.column, asymmetry.value));
   if (asymmetry.value > 0.0) {
     // Which triangle is read depends on the lit set and on the ranks: the mean of the two is one matrix for all.
     interaction.reset();
@@ -247,17 +251,20 @@ void make_modes(const Comm& comm, const Deck& deck, ModeSystem& system) {
   const auto features = data::or_dataset(comm, options.features, options.file, "features");
   // The deck's own keys decide what the file is asked for.
   const bool wants_uncoupled = options.saturation.given() || options.drop.given();
-  const auto saturation = wants_uncoupled ? options.saturation
-                                          : data::or_dataset(comm, options.saturation, options.file, "saturation");
-  const auto drop = wants_uncoupled || saturation.given() ? options.drop
-                                                          : data::or_dataset(comm, options.drop, options.file, "drop");
+  const auto saturation =
+      wants_uncoupled ? options.saturation : data::or_dataset(comm, options.saturation, options.file, "saturation");
+  const auto drop =
+      wants_uncoupled || saturation.given() ? options.drop : data::or_dataset(comm, options.drop, options.file, "drop");
   if (!wants_uncoupled && features.given() && !options.coupling.given() && !options.growth_rate.given()) {
     make_from_samples(comm, data::load_samples(comm, options), false, system);
     system.log_initial = load_log_initial(comm, deck.initial, options.file, system.modes, std::nullopt);
     return;
   }
-  if (!growth.given()) refuse(options.place, fmt::format("[modes] growth_rate: is missing{}",
-                              options.file.empty() ? "" : ", and " + options.file + " has neither 'growth_rate' nor 'features'"));
+  if (!growth.given())
+    refuse(
+        options.place,
+        fmt::format("[modes] growth_rate: is missing{}",
+                    options.file.empty() ? "" : ", and " + options.file + " has neither 'growth_rate' nor 'features'"));
   if (!wants_uncoupled && coupling.given()) return make_dense(comm, deck, growth, coupling, system);
   if (!saturation.given() && !drop.given())
     refuse(options.place, "[modes] growth_rate: needs saturation, drop or coupling beside it");
@@ -292,10 +299,13 @@ void make_samples(const Comm& comm, const Deck& deck, ModeSystem& system) {
   system.growth_rate = data::load_array(comm, growth, system.modes);
   check_each(
       comm, system.modes, growth,
-      [&](std::int64_t k) { return !(is_signed ? system.growth_rate[k] > 0.0 && y[k] != 0.0 : system.growth_rate[k] * y[k] > 0.0); },
       [&](std::int64_t k) {
-        return is_signed ? fmt::format("growth rate {} must be positive and target {} not zero", system.growth_rate[k], y[k])
-                         : fmt::format("growth rate {} must have the sign of the target {}", system.growth_rate[k], y[k]);
+        return !(is_signed ? system.growth_rate[k] > 0.0 && y[k] != 0.0 : system.growth_rate[k] * y[k] > 0.0);
+      },
+      [&](std::int64_t k) {
+        return is_signed
+                   ? fmt::format("growth rate {} must be positive and target {} not zero", system.growth_rate[k], y[k])
+                   : fmt::format("growth rate {} must have the sign of the target {}", system.growth_rate[k], y[k]);
       });
   system.log_initial = load_log_initial(comm, deck.initial, options.file, system.modes, y);
   const double n = static_cast<double>(system.modes.global_size());
@@ -331,15 +341,16 @@ void make_samples(const Comm& comm, const Deck& deck, ModeSystem& system) {
 void make_single_sample(const Comm& comm, const Deck& deck, ModeSystem& system) {
   const auto& options = deck.single_sample;
   if (!options.eigenvalues.given()) refuse(options.place, "[single_sample] eigenvalues: is missing");
-  const std::int64_t count = count_modes(comm, options.count, options.place,
-                                         {&options.eigenvalues, &deck.initial.value, &deck.initial.log_value,
-                                          &deck.initial.shape});
+  const std::int64_t count =
+      count_modes(comm, options.count, options.place,
+                  {&options.eigenvalues, &deck.initial.value, &deck.initial.log_value, &deck.initial.shape});
   const Partition modes(count, comm);
   auto own = data::load_array(comm, options.eigenvalues, modes);
   system.sample_strengths = comm.all_gather(std::span<const double>(own));
   system.sample_target = options.target;
   const double target = options.target, weight = 1.0;
-  adopt(system, std::make_unique<FactoredInteraction>(comm, modes, std::move(own), std::span(&target, 1), std::span(&weight, 1)));
+  adopt(system, std::make_unique<FactoredInteraction>(comm, modes, std::move(own), std::span(&target, 1),
+                                                      std::span(&weight, 1)));
   system.log_initial = load_log_initial(comm, deck.initial, "", system.modes, std::nullopt);
 }
 

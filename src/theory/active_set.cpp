@@ -28,8 +28,7 @@ double dot(std::span<const double> a, std::span<const double> b) {
 
 }  // namespace
 
-ActiveSet::ActiveSet(std::span<const double> growth_rate, std::span<const double> diagonal,
-                     const Coupling& coupling)
+ActiveSet::ActiveSet(std::span<const double> growth_rate, std::span<const double> diagonal, const Coupling& coupling)
     : growth_rate_(growth_rate), diagonal_(diagonal), coupling_(coupling) {}
 
 double ActiveSet::objective() const {
@@ -60,8 +59,7 @@ double ActiveSet::schur_complement(std::int64_t mode) {
   if (!(schur >= -indefinite * diagonal_[mode]))
     throw std::domain_error("coupling is not positive semidefinite: mode " + std::to_string(mode) +
                             " with self-coupling " + std::to_string(diagonal_[mode]) + " keeps " +
-                            std::to_string(schur) + " of it beside " + std::to_string(modes_.size()) +
-                            " lit modes");
+                            std::to_string(schur) + " of it beside " + std::to_string(modes_.size()) + " lit modes");
   return schur;
 }
 
@@ -189,8 +187,7 @@ ActiveSet::Minimum ActiveSet::minimise(std::vector<std::int64_t>& candidates) {
       if (std::find(candidates.begin(), candidates.end(), k) == candidates.end()) candidates.push_back(k);
   }
   for (std::size_t i = 0; i < candidates.size(); ++i)
-    if (std::abs(rate[i]) <= negligible_rate(candidates[i]) && is_dependent(candidates[i]))
-      return Minimum::not_unique;
+    if (std::abs(rate[i]) <= negligible_rate(candidates[i]) && is_dependent(candidates[i])) return Minimum::not_unique;
   return Minimum::unique;
 }
 

@@ -10,8 +10,7 @@ namespace nqf::theory {
 
 /// @throws std::invalid_argument naming `what`, the index and the value that is refused
 inline void refuse(const std::string& what, std::size_t index, double value, const std::string& why) {
-  throw std::invalid_argument(what + "[" + std::to_string(index) + "] = " + std::to_string(value) + ": " +
-                              why);
+  throw std::invalid_argument(what + "[" + std::to_string(index) + "] = " + std::to_string(value) + ": " + why);
 }
 
 inline void check_modes(std::span<const double> growth_rate, std::span<const double> self_coupling) {

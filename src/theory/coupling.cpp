@@ -20,11 +20,10 @@ Coupling dense_coupling(std::span<const double> matrix, std::int64_t n_modes) {
       for (std::int64_t k = 0; k < n_modes; ++k) out[k] += column[k] * z_j;
     }
   };
-  coupling.block = [matrix, n_modes](std::span<const std::int64_t> rows,
-                                     std::span<const std::int64_t> columns, std::span<double> out) {
+  coupling.block = [matrix, n_modes](std::span<const std::int64_t> rows, std::span<const std::int64_t> columns,
+                                     std::span<double> out) {
     for (std::size_t j = 0; j < columns.size(); ++j)
-      for (std::size_t i = 0; i < rows.size(); ++i)
-        out[j * rows.size() + i] = matrix[columns[j] * n_modes + rows[i]];
+      for (std::size_t i = 0; i < rows.size(); ++i) out[j * rows.size() + i] = matrix[columns[j] * n_modes + rows[i]];
   };
   return coupling;
 }

@@ -9,8 +9,8 @@
 
 namespace nqf::theory {
 
-NonnegativeMinimum nonnegative_minimum(std::span<const double> growth_rate,
-                                       std::span<const double> self_coupling, const Coupling& coupling) {
+NonnegativeMinimum nonnegative_minimum(std::span<const double> growth_rate, std::span<const double> self_coupling,
+                                       const Coupling& coupling) {
   check_modes(growth_rate, self_coupling);
   const std::int64_t n_modes = std::ssize(growth_rate);
   ActiveSet active(growth_rate, self_coupling, coupling);
@@ -48,8 +48,8 @@ NonnegativeMinimum nonnegative_minimum(std::span<const double> growth_rate,
   }
   NonnegativeMinimum minimum;
   for (std::int64_t k = 0; k < n_modes && !minimum.singular; ++k)
-    minimum.singular = status[k] != lit && self_coupling[k] > 0.0 &&
-                       std::abs(rate[k]) <= active.negligible_rate(k) && active.is_dependent(k);
+    minimum.singular = status[k] != lit && self_coupling[k] > 0.0 && std::abs(rate[k]) <= active.negligible_rate(k) &&
+                       active.is_dependent(k);
   minimum.modes.assign(active.modes().begin(), active.modes().end());
   minimum.values.assign(active.values().begin(), active.values().end());
   minimum.value = active.objective();

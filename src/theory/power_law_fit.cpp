@@ -87,8 +87,8 @@ PowerLawFit fit_power_law(std::span<const double> time, std::span<const double> 
   const std::int64_t n = std::ssize(x);
   fit.n_points = n;
   if (n < min_points)
-    return refuse(fit, n, " points in window [", fit.window.begin, ", ", fit.window.end, "], at least ",
-                  min_points, " are needed");
+    return refuse(fit, n, " points in window [", fit.window.begin, ", ", fit.window.end, "], at least ", min_points,
+                  " are needed");
 
   std::vector<double> weight(x.size());
   double sum = 0, mean_x = 0, mean_y = 0;

@@ -21,8 +21,8 @@ constexpr double residual_tolerance = 4.0;
 /// The walk along the path; one call of next() per instant with events.
 class Walk {
  public:
-  Walk(std::span<const double> growth_rate, std::span<const double> self_coupling,
-       std::span<const double> log_initial, const Coupling& coupling)
+  Walk(std::span<const double> growth_rate, std::span<const double> self_coupling, std::span<const double> log_initial,
+       const Coupling& coupling)
       : growth_rate_(growth_rate),
         coupling_(coupling),
         active_(growth_rate, self_coupling, coupling),
@@ -71,8 +71,7 @@ class Walk {
                  : end(PathEnd::residual_zero, "every growth rate is zero at the last saddle");
     const double time = path_.time + wait;
     if (std::ssize(path_.events) >= limits.max_events)
-      return end(PathEnd::max_events,
-                 "the limit of " + std::to_string(limits.max_events) + " events is reached");
+      return end(PathEnd::max_events, "the limit of " + std::to_string(limits.max_events) + " events is reached");
     if (time > limits.max_time) {
       path_.time = limits.max_time;
       return end(PathEnd::max_time, "the next event lies beyond the end time");
@@ -121,10 +120,8 @@ class Walk {
     }
     message << "the coupling is singular on the modes that light at time " << path_.time << " (";
     constexpr std::size_t n_shown = 8;
-    for (std::size_t i = 0; i < std::min(entering_.size(), n_shown); ++i)
-      message << (i ? ", " : "") << entering_[i];
-    message << (entering_.size() > n_shown ? ", ...)" : ")")
-            << ": their shares depend on the prefactors of z(0)";
+    for (std::size_t i = 0; i < std::min(entering_.size(), n_shown); ++i) message << (i ? ", " : "") << entering_[i];
+    message << (entering_.size() > n_shown ? ", ...)" : ")") << ": their shares depend on the prefactors of z(0)";
     end(PathEnd::saddle_not_unique, message.str());
   }
 
@@ -205,15 +202,13 @@ class Walk {
 }  // namespace
 
 SaddlePath saddle_path(std::span<const double> growth_rate, std::span<const double> self_coupling,
-                       std::span<const double> log_initial, const Coupling& coupling,
-                       const PathLimits& limits) {
+                       std::span<const double> log_initial, const Coupling& coupling, const PathLimits& limits) {
   check_modes(growth_rate, self_coupling);
   if (log_initial.size() != growth_rate.size())
     throw std::invalid_argument("lengths differ: growth rate " + std::to_string(growth_rate.size()) +
                                 ", initial log-fitness " + std::to_string(log_initial.size()));
   for (std::size_t k = 0; k < log_initial.size(); ++k)
-    if (!(log_initial[k] < infinity))
-      refuse("initial log-fitness", k, log_initial[k], "must be finite or -inf");
+    if (!(log_initial[k] < infinity)) refuse("initial log-fitness", k, log_initial[k], "must be finite or -inf");
   return Walk(growth_rate, self_coupling, log_initial, coupling).run(limits);
 }
 

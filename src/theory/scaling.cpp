@@ -20,10 +20,8 @@ ScalingExponent none(std::string reason) {
 }  // namespace
 
 ScalingExponent feature_exponent(double alpha_1, double alpha_2, std::optional<double> beta_0) {
-  if (!(alpha_1 > 1))
-    return none(text("alpha_1 = ", alpha_1, " must exceed 1: the drops do not sum to a finite loss"));
-  if (!(alpha_2 > 0))
-    return none(text("alpha_2 = ", alpha_2, " must be positive: later modes are not slower"));
+  if (!(alpha_1 > 1)) return none(text("alpha_1 = ", alpha_1, " must exceed 1: the drops do not sum to a finite loss"));
+  if (!(alpha_2 > 0)) return none(text("alpha_2 = ", alpha_2, " must be positive: later modes are not slower"));
   ScalingExponent exponent{-(alpha_1 - 1) / alpha_2, true, {}};
   if (beta_0 && !(*beta_0 >= alpha_1 - alpha_2)) {
     exponent.applies = false;
@@ -36,8 +34,7 @@ ScalingExponent feature_exponent(double alpha_1, double alpha_2, std::optional<d
 ScalingExponent sample_exponent(double gamma_1, double gamma_2) {
   if (!(gamma_1 > 0.5))
     return none(text("gamma_1 = ", gamma_1, " must exceed 1/2: the targets do not sum to a finite loss"));
-  if (!(gamma_2 > 0))
-    return none(text("gamma_2 = ", gamma_2, " must be positive: later samples are not slower"));
+  if (!(gamma_2 > 0)) return none(text("gamma_2 = ", gamma_2, " must be positive: later samples are not slower"));
   return {-(2 * gamma_1 - 1) / gamma_2, true, {}};
 }
 

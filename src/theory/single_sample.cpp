@@ -34,20 +34,18 @@ double weighted_mean_decay(double log_weight, double q) {
 
 }  // namespace
 
-SingleSample::SingleSample(std::span<const double> strength, std::span<const double> log_initial,
-                           double target)
+SingleSample::SingleSample(std::span<const double> strength, std::span<const double> log_initial, double target)
     : strength_(strength.begin(), strength.end()),
       log_initial_(log_initial.begin(), log_initial.end()),
       target_(target) {
   if (strength.size() != log_initial.size())
-    throw std::invalid_argument("lengths differ: strength " + std::to_string(strength.size()) +
-                                ", initial value " + std::to_string(log_initial.size()));
+    throw std::invalid_argument("lengths differ: strength " + std::to_string(strength.size()) + ", initial value " +
+                                std::to_string(log_initial.size()));
   if (!std::isfinite(target)) refuse("target", 0, target, "must be finite");
   for (std::size_t k = 0; k < strength.size(); ++k) {
     if (!std::isfinite(strength[k])) refuse("strength", k, strength[k], "must be finite");
     if (!(log_initial[k] < infinity)) refuse("ln z(0)", k, log_initial[k], "must be finite or -inf");
-    if (strength[k] != 0.0 && log_initial[k] > -infinity)
-      terms_.push_back({strength[k], log_initial[k], 0.0});
+    if (strength[k] != 0.0 && log_initial[k] > -infinity) terms_.push_back({strength[k], log_initial[k], 0.0});
   }
   const double start = target_ - output_at(0.0);
   if (!std::isfinite(start))
@@ -94,8 +92,8 @@ double SingleSample::integrate(double begin, double end) const {
 }
 
 void SingleSample::find_root() {
-  const bool drives = std::any_of(terms_.begin(), terms_.end(),
-                                  [this](const Term& term) { return term.strength * direction_ > 0.0; });
+  const bool drives =
+      std::any_of(terms_.begin(), terms_.end(), [this](const Term& term) { return term.strength * direction_ > 0.0; });
   // Without a term that grows along the way S tends to 0 from the other side.
   if (!drives && !(target_ * direction_ < 0.0)) {
     final_tau_ = direction_ * infinity;
@@ -120,8 +118,7 @@ void SingleSample::find_root() {
 
 void SingleSample::tabulate(double begin, double end, int depth) {
   double error = 0.0;
-  const double integral =
-      Rule::integrate([this](double s) { return integrand(s); }, begin, end, 0, 0.0, &error);
+  const double integral = Rule::integrate([this](double s) { return integrand(s); }, begin, end, 0, 0.0, &error);
   if (error > panel_tolerance * integral && depth < max_depth) {
     const double middle = 0.5 * (begin + end);
     tabulate(begin, middle, depth + 1);

@@ -39,11 +39,10 @@ void write_on_root(const std::function<void()>& work) {
   parallel::on_root(world(), work);
 }
 
-void add_dataset(const std::string& file, const std::string& name, hid_t type,
-                 const std::vector<std::int64_t>& shape, const std::vector<double>& values) {
-  const hid_t id = std::filesystem::exists(file)
-                       ? H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)
-                       : H5Fcreate(file.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
+void add_dataset(const std::string& file, const std::string& name, hid_t type, const std::vector<std::int64_t>& shape,
+                 const std::vector<double>& values) {
+  const hid_t id = std::filesystem::exists(file) ? H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)
+                                                 : H5Fcreate(file.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
   require(id >= 0, "HDF5 file");
   const std::vector<hsize_t> dims(shape.begin(), shape.end());
   const hid_t space = H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr);
@@ -67,8 +66,7 @@ void write_bytes(const std::string& file, const std::vector<unsigned char>& byte
 void write_gzip(const std::string& file, const std::vector<unsigned char>& bytes, std::size_t cut) {
   gzFile out = gzopen(file.c_str(), "wb");
   require(out != nullptr, "gzopen");
-  require(gzwrite(out, bytes.data(), static_cast<unsigned>(bytes.size())) == static_cast<int>(bytes.size()),
-          "gzwrite");
+  require(gzwrite(out, bytes.data(), static_cast<unsigned>(bytes.size())) == static_cast<int>(bytes.size()), "gzwrite");
   require(gzclose(out) == Z_OK, "gzclose");
   if (cut > 0) std::filesystem::resize_file(file, std::filesystem::file_size(file) - cut);
 }

@@ -31,8 +31,8 @@ void write_on_root(const std::function<void()>& work);
 
 /// Adds a data set of file type `type` (say H5T_IEEE_F32BE), creating file and groups where needed. Root
 /// only.
-void add_dataset(const std::string& file, const std::string& name, hid_t type,
-                 const std::vector<std::int64_t>& shape, const std::vector<double>& values);
+void add_dataset(const std::string& file, const std::string& name, hid_t type, const std::vector<std::int64_t>& shape,
+                 const std::vector<double>& values);
 
 /// Writes bytes as they are, or as one gzip stream of which the last `cut` bytes are missing. Root only.
 void write_bytes(const std::string& file, const std::vector<unsigned char>& bytes);

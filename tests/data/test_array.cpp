@@ -31,8 +31,7 @@ TEST(Array, NumberListAndPowerLawGiveEachRankItsEntries) {
     const auto number = gathered(data::load_array(world(), with(2.5), part));
     const auto law = gathered(data::load_array(world(), with(deck::PowerLaw{3.0, 0.8}), part));
     std::vector<double> expected(static_cast<std::size_t>(n));
-    for (std::size_t k = 0; k < expected.size(); ++k)
-      expected[k] = 3.0 * std::pow(static_cast<double>(k + 1), -0.8);
+    for (std::size_t k = 0; k < expected.size(); ++k) expected[k] = 3.0 * std::pow(static_cast<double>(k + 1), -0.8);
     EXPECT_EQ(number, std::vector<double>(expected.size(), 2.5));
     EXPECT_EQ(law, expected);
     EXPECT_EQ(gathered(data::load_array(world(), with(expected), part)), expected);
@@ -70,8 +69,7 @@ TEST(Array, WrongLengthNamesThePlaceAndBothNumbers) {
   ScratchFolder scratch;
   const auto file = scratch.file("a.h5");
   write_on_root([&] { add_dataset(file, "growth_rate", H5T_NATIVE_DOUBLE, {3}, {1, 2, 3}); });
-  EXPECT_EQ(load_message(array_of({1, 2, 3}), 5),
-            "case.toml:7: [modes] growth_rate: has 3 entries; 5 are needed");
+  EXPECT_EQ(load_message(array_of({1, 2, 3}), 5), "case.toml:7: [modes] growth_rate: has 3 entries; 5 are needed");
   EXPECT_EQ(load_message(array_in(file, "growth_rate"), 1),
             file + ", data set 'growth_rate': has 3 entries; 1 is needed");
   EXPECT_EQ(load_message(with({}), 1), "case.toml:7: [modes] growth_rate: is missing");
@@ -80,17 +78,13 @@ TEST(Array, WrongLengthNamesThePlaceAndBothNumbers) {
 TEST(Array, BadEntriesAreNamedByGlobalIndex) {
   ScratchFolder scratch;
   const auto file = scratch.file("a.h5");
-  write_on_root([&] {
-    add_dataset(file, "growth_rate", H5T_IEEE_F32BE, {6}, {1, 2, 3, nan_value, 5, nan_value});
-  });
-  EXPECT_EQ(load_message(array_in(file, "growth_rate"), 6),
-            file + ", data set 'growth_rate': entry 3 is nan");
+  write_on_root([&] { add_dataset(file, "growth_rate", H5T_IEEE_F32BE, {6}, {1, 2, 3, nan_value, 5, nan_value}); });
+  EXPECT_EQ(load_message(array_in(file, "growth_rate"), 6), file + ", data set 'growth_rate': entry 3 is nan");
   const std::string deck_place = "case.toml:7: [modes] growth_rate: ";
   EXPECT_EQ(load_message(array_of({1, 2, -INFINITY}), 3), deck_place + "entry 2 is -inf");
   EXPECT_EQ(load_message(array_of({1, -2, 3}), 3, Sign::non_negative),
             deck_place + "entry 1 is -2; it must not be negative");
-  EXPECT_EQ(load_message(array_of({1, 2, 0}), 3, Sign::positive),
-            deck_place + "entry 2 is 0; it must be positive");
+  EXPECT_EQ(load_message(array_of({1, 2, 0}), 3, Sign::positive), deck_place + "entry 2 is 0; it must be positive");
   EXPECT_EQ(load_message(array_of({1, 2, 0}), 3, Sign::non_negative), "");
   // 12^(−300) = 10^(−323.8) is below the smallest double.
   EXPECT_EQ(load_message(with(deck::PowerLaw{1.0, 300.0}), 20, Sign::positive),
@@ -149,14 +143,11 @@ TEST(Matrix, AnUnsymmetricPairIsNamed) {
     for (std::int64_t i = rows.begin(); i < rows.end(); ++i)
       for (std::int64_t k = 0; k < n; ++k) local.push_back(static_cast<double>(i * k + i + k));
     const deck::MatrixSource source{{}, place};
-    const auto check = [&] {
-      return message_of([&] { data::check_symmetric(world(), source, local, rows, n); });
-    };
+    const auto check = [&] { return message_of([&] { data::check_symmetric(world(), source, local, rows, n); }); };
     EXPECT_EQ(check(), "");
     if (n < 3) continue;
     if (rows.owns(2)) local[static_cast<std::size_t>((2 - rows.begin()) * n)] = 7.5;
-    EXPECT_EQ(
-        check(),
-        "case.toml:9: [modes] coupling: entry (0, 2) is 2, but (2, 0) is 7.5; the matrix must be symmetric");
+    EXPECT_EQ(check(),
+              "case.toml:9: [modes] coupling: entry (0, 2) is 2, but (2, 0) is 7.5; the matrix must be symmetric");
   }
 }

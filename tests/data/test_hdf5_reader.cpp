@@ -27,17 +27,14 @@ TEST(Hdf5Reader, AnyNumberTypeComesAsDouble) {
   ScratchFolder scratch;
   const auto file = scratch.file("types.h5");
   const std::vector<double> values{0, 1, 2, 3, 100, 127, 64};
-  const std::vector<hid_t> types{H5T_IEEE_F32BE, H5T_IEEE_F32LE, H5T_IEEE_F64BE,
-                                 H5T_STD_I8BE,   H5T_STD_U8LE,   H5T_STD_I16BE,
-                                 H5T_STD_I32LE,  H5T_STD_U64BE,  H5T_NATIVE_LDOUBLE};
+  const std::vector<hid_t> types{H5T_IEEE_F32BE, H5T_IEEE_F32LE, H5T_IEEE_F64BE, H5T_STD_I8BE,      H5T_STD_U8LE,
+                                 H5T_STD_I16BE,  H5T_STD_I32LE,  H5T_STD_U64BE,  H5T_NATIVE_LDOUBLE};
   write_on_root([&] {
-    for (std::size_t t = 0; t < types.size(); ++t)
-      add_dataset(file, "set" + std::to_string(t), types[t], {7}, values);
+    for (std::size_t t = 0; t < types.size(); ++t) add_dataset(file, "set" + std::to_string(t), types[t], {7}, values);
     add_dataset(file, "negative", H5T_STD_I16BE, {2}, {-32768, 300});
   });
   for (std::size_t t = 0; t < types.size(); ++t)
-    EXPECT_EQ(gathered(data::read_rows(world(), {file, "set" + std::to_string(t)}, Partition(7, world()))),
-              values)
+    EXPECT_EQ(gathered(data::read_rows(world(), {file, "set" + std::to_string(t)}, Partition(7, world()))), values)
         << t;
   EXPECT_EQ(gathered(data::read_rows(world(), {file, "negative"}, Partition(2, world()))),
             (std::vector<double>{-32768, 300}));
@@ -96,10 +93,8 @@ TEST(Hdf5Reader, AMissingDataSetNamesTheNearest) {
   });
   EXPECT_EQ(shape_message(file, "growth_rates"),
             file + ", data set 'growth_rates': does not exist; did you mean 'growth_rate'?");
-  EXPECT_EQ(shape_message(file, "drop"),
-            file + ", data set 'drop': does not exist; did you mean 'modes/drop'?");
-  EXPECT_EQ(shape_message(file, "modes"),
-            file + ", data set 'modes': is not a data set but a group or a type");
+  EXPECT_EQ(shape_message(file, "drop"), file + ", data set 'drop': does not exist; did you mean 'modes/drop'?");
+  EXPECT_EQ(shape_message(file, "modes"), file + ", data set 'modes': is not a data set but a group or a type");
   EXPECT_EQ(shape_message(bare, "x"), bare + ", data set 'x': does not exist; the file holds no data set");
   EXPECT_TRUE(data::has_dataset(world(), file, "modes/drop"));
   EXPECT_FALSE(data::has_dataset(world(), file, "modes/rise"));
@@ -144,8 +139,7 @@ TEST(Hdf5Reader, UnusableFilesSayWhyAndHdf5PrintsNothing) {
     std::filesystem::resize_file(cut, 3000);
   });
   CaptureStderr();
-  EXPECT_EQ(shape_message(scratch.file("none.h5"), "x"),
-            scratch.file("none.h5") + ": No such file or directory");
+  EXPECT_EQ(shape_message(scratch.file("none.h5"), "x"), scratch.file("none.h5") + ": No such file or directory");
   EXPECT_EQ(shape_message(scratch.file("."), "x"), scratch.file(".") + ": is a folder, not a file");
   EXPECT_EQ(shape_message(text, "x"), text + ": is not an HDF5 file");
   EXPECT_EQ(shape_message(empty, "x"), empty + ": is empty, not an HDF5 file");

@@ -17,8 +17,7 @@ namespace {
 const std::string fashion_mnist = "/usr/share/datasets/fashion-mnist/";
 
 void require_file(const std::string& file) {
-  ASSERT_TRUE(std::filesystem::exists(file))
-      << file << " is missing: install the Debian package dataset-fashion-mnist";
+  ASSERT_TRUE(std::filesystem::exists(file)) << file << " is missing: install the Debian package dataset-fashion-mnist";
 }
 
 double sum_over_ranks(const std::vector<double>& values) {
@@ -87,8 +86,7 @@ TEST(Idx, ImagesLargerThanABlockArriveWhole) {
   const auto file = scratch.file("large.gz");
   const auto pixels = counting(3 * 1300 * 1301);  // 5 MB, the blocks of the reader have 4 MiB
   write_on_root([&] { write_gzip(file, idx_bytes(0x08, {3, 1300, 1301}, pixels)); });
-  EXPECT_EQ(gathered(data::read_images(world(), file).pixels),
-            std::vector<double>(pixels.begin(), pixels.end()));
+  EXPECT_EQ(gathered(data::read_images(world(), file).pixels), std::vector<double>(pixels.begin(), pixels.end()));
 }
 
 TEST(Idx, EveryElementTypeIsBigEndian) {
@@ -98,12 +96,11 @@ TEST(Idx, EveryElementTypeIsBigEndian) {
     std::vector<unsigned char> bytes;
     std::vector<double> values;
   };
-  const std::vector<Case> cases{
-      {0x09, {0xff, 0x7f}, {-1, 127}},
-      {0x0B, {0x80, 0x00, 0x01, 0x02}, {-32768, 258}},
-      {0x0C, {0xff, 0xff, 0xff, 0xfe, 0x00, 0x01, 0x00, 0x00}, {-2, 65536}},
-      {0x0D, {0x3f, 0x80, 0x00, 0x00, 0xc0, 0x20, 0x00, 0x00}, {1, -2.5}},
-      {0x0E, {0x40, 0x09, 0, 0, 0, 0, 0, 0, 0xbf, 0xe0, 0, 0, 0, 0, 0, 0}, {3.125, -0.5}}};
+  const std::vector<Case> cases{{0x09, {0xff, 0x7f}, {-1, 127}},
+                                {0x0B, {0x80, 0x00, 0x01, 0x02}, {-32768, 258}},
+                                {0x0C, {0xff, 0xff, 0xff, 0xfe, 0x00, 0x01, 0x00, 0x00}, {-2, 65536}},
+                                {0x0D, {0x3f, 0x80, 0x00, 0x00, 0xc0, 0x20, 0x00, 0x00}, {1, -2.5}},
+                                {0x0E, {0x40, 0x09, 0, 0, 0, 0, 0, 0, 0xbf, 0xe0, 0, 0, 0, 0, 0, 0}, {3.125, -0.5}}};
   for (const auto& c : cases) {
     const auto file = scratch.file("type" + std::to_string(c.type));
     write_on_root([&] { write_bytes(file, idx_bytes(c.type, {2, 1, 1}, c.bytes)); });
@@ -114,8 +111,7 @@ TEST(Idx, EveryElementTypeIsBigEndian) {
 TEST(Idx, WrongKindsOfFilesAreNamed) {
   ScratchFolder scratch;
   const auto labels = scratch.file("labels"), garbage = scratch.file("garbage"), stub = scratch.file("stub");
-  const auto floats = scratch.file("floats"), huge = scratch.file("huge"),
-             packed_huge = scratch.file("huge.gz");
+  const auto floats = scratch.file("floats"), huge = scratch.file("huge"), packed_huge = scratch.file("huge.gz");
   write_on_root([&] {
     write_bytes(labels, idx_bytes(0x08, {4}, {1, 2, 3, 4}));
     write_bytes(garbage, {'P', 'K', 3, 4, 0, 0, 0, 0});
@@ -125,8 +121,7 @@ TEST(Idx, WrongKindsOfFilesAreNamed) {
     write_gzip(packed_huge, idx_bytes(0x08, {0xffffffff, 28, 28}, {}));
   });
   EXPECT_EQ(images_message(labels), labels + ": holds 4 (magic 0x0801, 1 dimension); images have 3");
-  EXPECT_TRUE(
-      images_message(garbage).starts_with(garbage + ": is not an IDX file: it starts with 0x504b0304"));
+  EXPECT_TRUE(images_message(garbage).starts_with(garbage + ": is not an IDX file: it starts with 0x504b0304"));
   EXPECT_EQ(images_message(stub), stub + ": expected at least 4 bytes, found 3");
   EXPECT_EQ(message_of([&] { data::read_labels(world(), floats); }),
             floats + ": holds elements of type float32; labels are integers");
@@ -140,8 +135,7 @@ TEST(Idx, LengthAndHeaderMustAgree) {
   ScratchFolder scratch;
   const auto shorter = scratch.file("short"), longer = scratch.file("long");
   const auto short_gz = scratch.file("short.gz"), long_gz = scratch.file("long.gz");
-  const auto cut = scratch.file("cut.gz"), no_end = scratch.file("no_end.gz"),
-             damaged = scratch.file("damaged.gz");
+  const auto cut = scratch.file("cut.gz"), no_end = scratch.file("no_end.gz"), damaged = scratch.file("damaged.gz");
   write_on_root([&] {
     const auto good = idx_bytes(0x08, {3, 2, 2}, counting(12));
     auto less = good, more = good;
@@ -163,10 +157,9 @@ TEST(Idx, LengthAndHeaderMustAgree) {
   EXPECT_EQ(images_message(longer), longer + expected + "31");
   EXPECT_EQ(images_message(short_gz), short_gz + expected + "26");
   EXPECT_EQ(images_message(long_gz), long_gz + expected + "31");
-  EXPECT_TRUE(images_message(cut).starts_with(
-      cut + ": expected 10016 bytes for 100 × 10 × 10 elements of type uint8, found "))
+  EXPECT_TRUE(
+      images_message(cut).starts_with(cut + ": expected 10016 bytes for 100 × 10 × 10 elements of type uint8, found "))
       << images_message(cut);
   EXPECT_NE(images_message(no_end).find("damaged gzip data"), std::string::npos) << images_message(no_end);
-  EXPECT_NE(images_message(damaged).find("incorrect data check"), std::string::npos)
-      << images_message(damaged);
+  EXPECT_NE(images_message(damaged).find("incorrect data check"), std::string::npos) << images_message(damaged);
 }

@@ -101,8 +101,7 @@ TEST(Samples, TheFirstSoManyOnRequest) {
   data_files.options.centre = false;
   EXPECT_EQ(gathered(data::load_samples(world(), data_files.options).y), (std::vector<double>{0, 0, 0, 1}));
   data_files.options.samples = 11;
-  EXPECT_EQ(data_files.message(),
-            "case.toml:5: [diagonal_network] samples: 11 samples asked for, the data have 10");
+  EXPECT_EQ(data_files.message(), "case.toml:5: [diagonal_network] samples: 11 samples asked for, the data have 10");
 }
 
 TEST(Samples, MismatchesOfImagesLabelsAndClassAreNamed) {
@@ -140,8 +139,7 @@ TEST(Samples, AnHdf5FileBringsInputsTargetsAndWeights) {
   EXPECT_EQ(samples.y_mean, 1.25);
   EXPECT_EQ(gathered(samples.x), (std::vector<double>{-0.75, -0.875, 0.25, 0.125, 1.25, 1.625}));
   EXPECT_EQ(samples.image_rows, 0);
-  EXPECT_DOUBLE_EQ(data::y_second_moment(world(), samples),
-                   0.5 * 0.0625 + 0.25 * 2.25 * 2.25 + 0.25 * 2.75 * 2.75);
+  EXPECT_DOUBLE_EQ(data::y_second_moment(world(), samples), 0.5 * 0.0625 + 0.25 * 2.25 * 2.25 + 0.25 * 2.75 * 2.75);
 }
 
 TEST(Samples, InputsAndTargetsOfAnHdf5FileMustMatch) {

@@ -51,8 +51,7 @@ TEST(Cases, CompleteABaseThatCannotRunByItself) {
 }
 
 TEST(Cases, NamesAreRequiredUniqueAndPlain) {
-  EXPECT_EQ(error_of(modes_deck + "[[case]]\n").substr(0, 45),
-            "deck.toml:6: [case] name: missing, but requir");
+  EXPECT_EQ(error_of(modes_deck + "[[case]]\n").substr(0, 45), "deck.toml:6: [case] name: missing, but requir");
   EXPECT_EQ(error_of(modes_deck + "[[case]]\nname = 'a b'\n"),
             "deck.toml:7: [case] name: must be letters, digits, '.', '_' or '-', got \"a b\"");
   EXPECT_EQ(error_of(modes_deck + "[[case]]\nname = '..'\n"),
@@ -61,8 +60,7 @@ TEST(Cases, NamesAreRequiredUniqueAndPlain) {
             "deck.toml:7: [case] name: must be letters, digits, '.', '_' or '-', got \"\"");
   EXPECT_EQ(error_of(modes_deck + "[[case]]\nname = 'a'\n[[case]]\nname = 'a'\n"),
             "deck.toml:9: [case] name: \"a\" is the name of an earlier case");
-  EXPECT_EQ(error_of(modes_deck + "[case]\nname = 'a'\n"),
-            "deck.toml:6: case: expected [[case]] tables, got a table");
+  EXPECT_EQ(error_of(modes_deck + "[case]\nname = 'a'\n"), "deck.toml:6: case: expected [[case]] tables, got a table");
   EXPECT_EQ(error_of("case = []\n" + modes_deck), "deck.toml:1: case: expected [[case]] tables, got a list");
 }
 

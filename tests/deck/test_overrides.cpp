@@ -9,9 +9,8 @@ using nqf::test::modes_deck;
 using nqf::test::one;
 
 TEST(Overrides, ReplaceOrAddAKey) {
-  const Deck deck =
-      one(modes_deck, {"time.end=7", "solver.form = \"closed\"", "title='new'", "modes.growth_rate=[3,2]",
-                       "time.end=8", "fit.window=[1, 2] # a remark"});
+  const Deck deck = one(modes_deck, {"time.end=7", "solver.form = \"closed\"", "title='new'", "modes.growth_rate=[3,2]",
+                                     "time.end=8", "fit.window=[1, 2] # a remark"});
   EXPECT_EQ(deck.time.end, 8.0) << "the last one counts";
   EXPECT_EQ(deck.solver.form, SolutionForm::closed);
   EXPECT_EQ(deck.title, "new");
@@ -26,8 +25,7 @@ TEST(Overrides, ReachIntoAnInlineTable) {
   const auto changed = std::get<PowerLaw>(one(law, {"modes.growth_rate.exponent=2"}).modes.growth_rate.value);
   EXPECT_EQ(changed.coefficient, 3.0);
   EXPECT_EQ(changed.exponent, 2.0);
-  const auto replaced =
-      std::get<PowerLaw>(one(law, {"modes.growth_rate={exponent=2}"}).modes.growth_rate.value);
+  const auto replaced = std::get<PowerLaw>(one(law, {"modes.growth_rate={exponent=2}"}).modes.growth_rate.value);
   EXPECT_EQ(replaced.coefficient, 1.0);
 }
 
@@ -46,15 +44,13 @@ TEST(Overrides, MistakesNameTheOverride) {
             "--set fit.window=[1, : fit.window: not valid TOML: Error wh");
   EXPECT_EQ(error_of(modes_deck, {"solver.rtoll=1"}),
             "--set solver.rtoll=1: [solver] rtoll: unknown key, did you mean rtol?");
-  EXPECT_EQ(error_of(modes_deck, {"solvr.rtol=1"}),
-            "--set solvr.rtol=1: [solvr]: unknown table, did you mean solver?");
+  EXPECT_EQ(error_of(modes_deck, {"solvr.rtol=1"}), "--set solvr.rtol=1: [solvr]: unknown table, did you mean solver?");
   EXPECT_EQ(error_of(modes_deck, {"time.end=\"x\""}),
             "--set time.end=\"x\": [time] end: expected a number, got a string: \"x\"");
   EXPECT_EQ(error_of(modes_deck, {"modes.growth_rate=[1, -inf]"}),
             "--set modes.growth_rate=[1, -inf]: [modes] growth_rate: entry 2 must be finite, got -inf");
-  EXPECT_EQ(
-      error_of(modes_deck, {"modes.growth_rate.exponnt=1"}),
-      "--set modes.growth_rate.exponnt=1: [modes.growth_rate] exponnt: unknown key, did you mean exponent?");
+  EXPECT_EQ(error_of(modes_deck, {"modes.growth_rate.exponnt=1"}),
+            "--set modes.growth_rate.exponnt=1: [modes.growth_rate] exponnt: unknown key, did you mean exponent?");
   EXPECT_EQ(error_of(modes_deck, {"case.name='x'"}),
             "--set case.name='x': a case cannot be overridden; set the table's key, which then holds in "
             "every case");

@@ -64,8 +64,7 @@ TEST(ReadDeck, EveryRankGetsTheSameDeckFromTheRoot) {
 
 TEST(ReadDeck, FilesStartInTheDecksFolder) {
   const Folder folder;
-  const std::string path =
-      folder.write("deck.toml", "system.kind = 'modes'\nmodes.file = 'm.h5'\ntime.end = 1\n");
+  const std::string path = folder.write("deck.toml", "system.kind = 'modes'\nmodes.file = 'm.h5'\ntime.end = 1\n");
   EXPECT_EQ(read_deck(world(), path, {}).cases.at(0).modes.file, folder.name() + "/m.h5");
 }
 

@@ -93,8 +93,7 @@ TEST(ResolvedDeck, OfABaseHoldsTheDefaultsUnlessACaseExcludesThem) {
 TEST(ResolvedDeck, WritesEveryKeyWithItsMeaning) {
   const std::string text = parse_deck(modes_deck, "/decks/deck.toml", {}).resolved_text;
   for (const std::string line :
-       {"[solver]\n", "kind = \"modes\"",
-        "growth_rate = [2.0, 1.0]              # growth rates zeta_k [1/time]\n",
+       {"[solver]\n", "kind = \"modes\"", "growth_rate = [2.0, 1.0]              # growth rates zeta_k [1/time]\n",
         "atol = 1e-08                          # absolute tolerance on ln z: the relative error of z [-]\n",
         "# shape = (array)                     # shape_k beside epsilon; default 1 [-]\n",
         "# count = (integer)                   # number of modes K", "epsilon = 1e-05", "newton = \"auto\"",
@@ -106,22 +105,20 @@ TEST(ResolvedDeck, WritesEveryKeyWithItsMeaning) {
 
 TEST(Describe, ListsEveryKeyOfEveryTable) {
   const std::string text = describe();
-  for (const std::string part :
-       {"[modes]\n", "[diagonal_network]\n", "[single_sample]\n", "[[case]]\n", "class",
-        "relative_to_saturation", "\"linear\" | \"log\"", "required", "stop_grace"}) {
+  for (const std::string part : {"[modes]\n", "[diagonal_network]\n", "[single_sample]\n", "[[case]]\n", "class",
+                                 "relative_to_saturation", "\"linear\" | \"log\"", "required", "stop_grace"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
 }
 
 TEST(Describe, OneTableShowsTypeUnitDefaultAndMeaning) {
   const std::string text = describe("checkpoint");
-  EXPECT_EQ(
-      text.substr(0, text.find("\n\n") + 1),
-      "[checkpoint]\n"
-      "  key            type     unit  default  meaning\n"
-      "  every_outputs  integer  -     100      outputs between checkpoints; 0: none\n"
-      "  every_steps    integer  -     0        accepted steps between checkpoints; 0: none\n"
-      "  stop_grace     number   s     30.0     how long a stop request may wait for the next checkpoint\n");
+  EXPECT_EQ(text.substr(0, text.find("\n\n") + 1),
+            "[checkpoint]\n"
+            "  key            type     unit  default  meaning\n"
+            "  every_outputs  integer  -     100      outputs between checkpoints; 0: none\n"
+            "  every_steps    integer  -     0        accepted steps between checkpoints; 0: none\n"
+            "  stop_grace     number   s     30.0     how long a stop request may wait for the next checkpoint\n");
 }
 
 TEST(Describe, AnUnknownTableNamesTheNearest) {

@@ -11,8 +11,7 @@ using nqf::test::one;
 namespace {
 /// Line 1 of the deck is `line`, so that messages name line 1.
 std::string time_error(const std::string& line) {
-  return error_of(line +
-                  "\n[system]\nkind = 'modes'\n[modes]\ngrowth_rate = [1]\ndrop = 1\n[initial]\nvalue = 1\n");
+  return error_of(line + "\n[system]\nkind = 'modes'\n[modes]\ngrowth_rate = [1]\ndrop = 1\n[initial]\nvalue = 1\n");
 }
 std::string error_with(const std::string& line) {
   return error_of(line + "\n" + modes_deck);
@@ -44,8 +43,7 @@ TEST(Time, OutputTimesIncreaseUpToTheEnd) {
   EXPECT_EQ(time_error("time = {end = 3, times = []}"), "deck.toml:1: [time] times: must not be empty");
   EXPECT_EQ(time_error("time = {end = 3, times = [1], outputs = 2}"),
             "deck.toml:1: [time] outputs: cannot be given together with times");
-  EXPECT_EQ(time_error("time = {end = 3, outputs = 0}"),
-            "deck.toml:1: [time] outputs: must be at least 1, got 0");
+  EXPECT_EQ(time_error("time = {end = 3, outputs = 0}"), "deck.toml:1: [time] outputs: must be at least 1, got 0");
 }
 
 TEST(Time, TheFirstOfLogSpacingLiesBeforeTheEnd) {
@@ -69,8 +67,7 @@ TEST(Time, UnitsOfLogEpsilonNeedAnEpsilonBelowOne) {
 }
 
 TEST(Solver, KeysAreChecked) {
-  const Deck deck =
-      one("solver = {form = 'closed', rtol = 0, newton = 'krylov', max_step = 2}\n" + modes_deck);
+  const Deck deck = one("solver = {form = 'closed', rtol = 0, newton = 'krylov', max_step = 2}\n" + modes_deck);
   EXPECT_EQ(deck.solver.form, SolutionForm::closed);
   EXPECT_EQ(deck.solver.newton, NewtonSolver::krylov);
   EXPECT_EQ(deck.solver.max_step, 2.0);
@@ -79,8 +76,7 @@ TEST(Solver, KeysAreChecked) {
   EXPECT_EQ(error_with("solver.rtol = -1"), "deck.toml:1: [solver] rtol: must not be negative, got -1");
   EXPECT_EQ(error_with("solver.atol = 0"), "deck.toml:1: [solver] atol: must be positive, got 0");
   EXPECT_EQ(error_with("solver.max_steps = 0"), "deck.toml:1: [solver] max_steps: must be at least 1, got 0");
-  EXPECT_EQ(error_with("solver.max_step = -1"),
-            "deck.toml:1: [solver] max_step: must not be negative, got -1");
+  EXPECT_EQ(error_with("solver.max_step = -1"), "deck.toml:1: [solver] max_step: must not be negative, got -1");
   EXPECT_EQ(error_with("solver.newton = 'dirct'"),
             "deck.toml:1: [solver] newton: no such choice: \"dirct\", did you mean \"direct\"?");
   EXPECT_EQ(error_with("solver.lit_threshold = -1"),
@@ -98,22 +94,17 @@ TEST(Solver, TheClosedFormNeedsUncoupledModes) {
             "deck.toml:1: [solver] form: \"closed\" needs uncoupled modes, but modes.coupling couples them");
   EXPECT_EQ(error_of(head + "system.kind = 'modes'\nmodes.features = [[1]]\nmodes.targets = [1]" + tail),
             "deck.toml:1: [solver] form: \"closed\" needs uncoupled modes, but modes.features couples them");
-  EXPECT_EQ(
-      error_of(head + "system.kind = 'diagonal_network'\ndiagonal_network.file = 'x'" + tail),
-      "deck.toml:1: [solver] form: \"closed\" needs uncoupled modes, but a diagonal network couples them");
-  EXPECT_EQ(error_of(head + "system.kind = 'modes'\nmodes.file = 'x'" + tail), "no error")
-      << "the file decides";
+  EXPECT_EQ(error_of(head + "system.kind = 'diagonal_network'\ndiagonal_network.file = 'x'" + tail),
+            "deck.toml:1: [solver] form: \"closed\" needs uncoupled modes, but a diagonal network couples them");
+  EXPECT_EQ(error_of(head + "system.kind = 'modes'\nmodes.file = 'x'" + tail), "no error") << "the file decides";
 }
 
 TEST(Output, KeysAreChecked) {
-  EXPECT_EQ(error_with("output.snapshot_every = 0"),
-            "deck.toml:1: [output] snapshot_every: must be at least 1, got 0");
-  EXPECT_EQ(error_with("output.modes_limit = 0"),
-            "deck.toml:1: [output] modes_limit: must be at least 1, got 0");
+  EXPECT_EQ(error_with("output.snapshot_every = 0"), "deck.toml:1: [output] snapshot_every: must be at least 1, got 0");
+  EXPECT_EQ(error_with("output.modes_limit = 0"), "deck.toml:1: [output] modes_limit: must be at least 1, got 0");
   EXPECT_EQ(error_with("output.theory_arrays = 1"),
             "deck.toml:1: [output] theory_arrays: expected true or false, got an integer: 1");
-  EXPECT_EQ(error_with("output.path_events = -1"),
-            "deck.toml:1: [output] path_events: must not be negative, got -1");
+  EXPECT_EQ(error_with("output.path_events = -1"), "deck.toml:1: [output] path_events: must not be negative, got -1");
 }
 
 TEST(Fit, WindowIsTwoIncreasingTimes) {

@@ -15,8 +15,8 @@ namespace {
 /// A deck of system `kind` whose table holds `keys`, everything else in order.
 std::string system_deck(const std::string& kind, const std::string& keys,
                         const std::string& initial = "epsilon = 1e-5") {
-  return "[system]\nkind = \"" + kind + "\"\n[initial]\n" + initial + "\n[time]\nend = 30\n[" + kind + "]\n" +
-         keys + "\n";
+  return "[system]\nkind = \"" + kind + "\"\n[initial]\n" + initial + "\n[time]\nend = 30\n[" + kind + "]\n" + keys +
+         "\n";
 }
 std::string modes(const std::string& keys) {
   return error_of(system_deck("modes", keys));
@@ -34,12 +34,10 @@ std::string initial(const std::string& keys) {
 }  // namespace
 
 TEST(System, KindIsRequiredAndOneOfFour) {
-  EXPECT_EQ(
-      error_of("time.end = 1"),
-      "deck.toml: [system] kind: missing, but required: what is integrated; its table has the same name");
-  EXPECT_EQ(
-      error_of("[system]\n"),
-      "deck.toml:1: [system] kind: missing, but required: what is integrated; its table has the same name");
+  EXPECT_EQ(error_of("time.end = 1"),
+            "deck.toml: [system] kind: missing, but required: what is integrated; its table has the same name");
+  EXPECT_EQ(error_of("[system]\n"),
+            "deck.toml:1: [system] kind: missing, but required: what is integrated; its table has the same name");
   EXPECT_EQ(error_of("system.kind = 'mods'"),
             "deck.toml:1: [system] kind: no such choice: \"mods\", did you mean \"modes\"?");
   EXPECT_EQ(error_of(modes_deck), "no error");
@@ -47,21 +45,18 @@ TEST(System, KindIsRequiredAndOneOfFour) {
 }
 
 TEST(System, ATableOfAnotherSystemIsAnError) {
-  EXPECT_EQ(
-      error_of(modes_deck + "[samples]\n"),
-      "deck.toml:6: [samples]: this table belongs to system.kind = \"samples\", but the kind is \"modes\"");
+  EXPECT_EQ(error_of(modes_deck + "[samples]\n"),
+            "deck.toml:6: [samples]: this table belongs to system.kind = \"samples\", but the kind is \"modes\"");
 }
 
 TEST(Tables, UnknownOnesNameTheNearest) {
   EXPECT_EQ(error_of(modes_deck + "[solvr]\n"), "deck.toml:6: [solvr]: unknown table, did you mean solver?");
   EXPECT_EQ(error_of("titel = 'x'\n"), "deck.toml:1: titel: unknown key, did you mean title?");
-  EXPECT_EQ(
-      error_of("[physics]\n"),
-      "deck.toml:1: [physics]: unknown table, valid are title, system, modes, diagonal_network, samples, "
-      "single_sample, initial, time, solver, output, fit, checkpoint, case");
+  EXPECT_EQ(error_of("[physics]\n"),
+            "deck.toml:1: [physics]: unknown table, valid are title, system, modes, diagonal_network, samples, "
+            "single_sample, initial, time, solver, output, fit, checkpoint, case");
   EXPECT_EQ(error_of("time = 3\n"), "deck.toml:1: time: expected a table [time], got an integer: 3");
-  EXPECT_EQ(error_of("[[time]]\nend = 3\n"),
-            "deck.toml:1: time: expected a table [time], got a list: [{ end = 3 }]");
+  EXPECT_EQ(error_of("[[time]]\nend = 3\n"), "deck.toml:1: time: expected a table [time], got a list: [{ end = 3 }]");
   EXPECT_EQ(error_of("title = 3\n" + modes_deck), "deck.toml:1: title: expected a string, got an integer: 3");
 }
 
@@ -93,26 +88,22 @@ TEST(Modes, AreGivenInExactlyOneWay) {
 }
 
 TEST(Modes, KeysAreChecked) {
-  EXPECT_EQ(modes("count = 0\ngrowth_rate = 1\ndrop = 1"),
-            "deck.toml:8: [modes] count: must be at least 1, got 0");
+  EXPECT_EQ(modes("count = 0\ngrowth_rate = 1\ndrop = 1"), "deck.toml:8: [modes] count: must be at least 1, got 0");
   EXPECT_EQ(modes("growth_rate = []\ndrop = 1"), "deck.toml:8: [modes] growth_rate: must not be empty");
   EXPECT_EQ(modes("growth_rate = [1, nan]\ndrop = 1"),
             "deck.toml:8: [modes] growth_rate: entry 2 must be finite, got nan");
-  EXPECT_EQ(modes("growth_rate = [1, 2]\ndrop = [1, 0]"),
-            "deck.toml:9: [modes] drop: entry 2 must be positive, got 0");
+  EXPECT_EQ(modes("growth_rate = [1, 2]\ndrop = [1, 0]"), "deck.toml:9: [modes] drop: entry 2 must be positive, got 0");
   EXPECT_EQ(modes("growth_rate = [1, 2]\nsaturation = -1"),
             "deck.toml:9: [modes] saturation: must be positive, got -1");
   EXPECT_EQ(modes("features = [[1]]\ntargets = [1]\nweight = [-1]"),
             "deck.toml:10: [modes] weight: entry 1 must not be negative, got -1");
-  EXPECT_EQ(modes("growth_rat = [1, 2]"),
-            "deck.toml:8: [modes] growth_rat: unknown key, did you mean growth_rate?");
+  EXPECT_EQ(modes("growth_rat = [1, 2]"), "deck.toml:8: [modes] growth_rat: unknown key, did you mean growth_rate?");
   EXPECT_EQ(modes("file = ''"), "deck.toml:8: [modes] file: must not be empty");
 }
 
 TEST(Modes, PowerLawsNeedACount) {
   const std::string law = "growth_rate = {exponent = 0.8}\ndrop = {exponent = 2}\n";
-  EXPECT_EQ(modes(law),
-            "deck.toml:7: [modes] count: missing, but needed: every array is a power law or one number");
+  EXPECT_EQ(modes(law), "deck.toml:7: [modes] count: missing, but needed: every array is a power law or one number");
   EXPECT_EQ(modes(law + "count = 1e6"), "no error");
   EXPECT_EQ(one(system_deck("modes", law + "count = 1e6")).modes.count, 1000000);
   EXPECT_EQ(error_of(system_deck("modes", law, "value = [1e-5, 1e-5]")), "no error");
@@ -126,10 +117,9 @@ TEST(Modes, FilesStartInTheDecksFolder) {
 }
 
 TEST(DiagonalNetwork, TakesImagesWithLabelsOrAFile) {
-  const Deck deck =
-      one(system_deck("diagonal_network",
-                      "signed = false\nimages = 'i.gz'\nlabels = 'l.gz'\nclass = 7\nscale = 0.5\n"
-                      "samples = 10\ncentre = false"));
+  const Deck deck = one(system_deck("diagonal_network",
+                                    "signed = false\nimages = 'i.gz'\nlabels = 'l.gz'\nclass = 7\nscale = 0.5\n"
+                                    "samples = 10\ncentre = false"));
   EXPECT_FALSE(deck.diagonal_network.is_signed);
   EXPECT_EQ(deck.diagonal_network.images, "/decks/i.gz");
   EXPECT_EQ(deck.diagonal_network.labels, "/decks/l.gz");
@@ -170,8 +160,7 @@ TEST(Samples, SignedOnesHaveNoNegativeRates) {
   EXPECT_EQ(samples("target = [1, -1]\ngrowth_rate = [1, -1]"), "no error");
   EXPECT_EQ(samples("kind = 'signed'\ntarget = [1, -1]\ngrowth_rate = [1, -1]"), "deck.toml:10: " + reason);
   EXPECT_EQ(samples("kind = 'signed'\ntarget = [1, -1]\ngrowth_rate = -1"), "deck.toml:10: " + reason);
-  EXPECT_EQ(samples("kind = 'signed'\ntarget = [1, -1]\ngrowth_rate.coefficient = -1"),
-            "deck.toml:10: " + reason);
+  EXPECT_EQ(samples("kind = 'signed'\ntarget = [1, -1]\ngrowth_rate.coefficient = -1"), "deck.toml:10: " + reason);
 }
 
 TEST(SingleSample, NeedsEigenvaluesAndATarget) {
@@ -180,11 +169,9 @@ TEST(SingleSample, NeedsEigenvaluesAndATarget) {
   EXPECT_EQ(single("target = 1"),
             "deck.toml:7: [single_sample] eigenvalues: missing, but required: eigenvalues a_k of the "
             "structure matrix");
-  EXPECT_EQ(single("eigenvalues = [1]"),
-            "deck.toml:7: [single_sample] target: missing, but required: target y");
-  EXPECT_EQ(
-      single("eigenvalues = 1\ntarget = 1"),
-      "deck.toml:7: [single_sample] count: missing, but needed: every array is a power law or one number");
+  EXPECT_EQ(single("eigenvalues = [1]"), "deck.toml:7: [single_sample] target: missing, but required: target y");
+  EXPECT_EQ(single("eigenvalues = 1\ntarget = 1"),
+            "deck.toml:7: [single_sample] count: missing, but needed: every array is a power law or one number");
   EXPECT_EQ(error_of(system_deck("single_sample", "eigenvalues = [1]\ntarget = 1",
                                  "value = 1\nrelative_to_saturation = true")),
             "deck.toml:5: [initial] relative_to_saturation: a single sample has no saturations");
@@ -195,8 +182,7 @@ TEST(Initial, IsGivenInExactlyOneWay) {
   EXPECT_EQ(initial("log_value = [-1e5, 0]"), "no error");
   EXPECT_EQ(initial("epsilon = '1e-1000'\nshape = [1, 2]"), "no error");
   EXPECT_EQ(initial(""), "deck.toml:3: [initial]: give one of value, log_value or epsilon");
-  EXPECT_EQ(initial("value = 1\nepsilon = 1"),
-            "deck.toml:5: [initial] epsilon: cannot be given together with value");
+  EXPECT_EQ(initial("value = 1\nepsilon = 1"), "deck.toml:5: [initial] epsilon: cannot be given together with value");
   EXPECT_EQ(initial("log_value = 1\nvalue = 1"),
             "deck.toml:5: [initial] value: cannot be given together with log_value");
   EXPECT_EQ(initial("value = 1\nshape = 1"), "deck.toml:5: [initial] shape: needs epsilon beside it");

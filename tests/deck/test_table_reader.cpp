@@ -60,11 +60,9 @@ TEST(TableReader, ReadsEveryTypeAndKeepsDefaults) {
 }
 
 TEST(TableReader, AWrongTypeIsNamedBesideTheExpectedOneAndTheValue) {
-  EXPECT_EQ(message_of("[t]\nkey = 'x'", 1.0),
-            "deck.toml:2: [t] key: expected a number, got a string: \"x\"");
+  EXPECT_EQ(message_of("[t]\nkey = 'x'", 1.0), "deck.toml:2: [t] key: expected a number, got a string: \"x\"");
   EXPECT_EQ(message_of("t.key = 1", true), "deck.toml:1: [t] key: expected true or false, got an integer: 1");
-  EXPECT_EQ(message_of("t.key = 2.5", std::int64_t{1}),
-            "deck.toml:1: [t] key: expected an integer, got a number: 2.5");
+  EXPECT_EQ(message_of("t.key = 2.5", std::int64_t{1}), "deck.toml:1: [t] key: expected an integer, got a number: 2.5");
   EXPECT_EQ(message_of("t.key = 1e300", std::int64_t{1}),
             "deck.toml:1: [t] key: expected an integer, got a number: 1e+300");
   EXPECT_EQ(message_of("t.key = 1979-05-27", std::string()),
@@ -91,10 +89,8 @@ TEST(TableReader, NumbersMustBeFiniteAndPassTheChecks) {
   EXPECT_EQ(message_of("t.key = [1, nan]", std::vector<double>()),
             "deck.toml:1: [t] key: entry 2 must be finite, got nan");
   EXPECT_EQ(message_of("t.key = 0", 1.0, positive), "deck.toml:1: [t] key: must be positive, got 0");
-  EXPECT_EQ(message_of("t.key = -1.5", 1.0, non_negative),
-            "deck.toml:1: [t] key: must not be negative, got -1.5");
-  EXPECT_EQ(message_of("t.key = 2", std::int64_t{5}, at_least(3)),
-            "deck.toml:1: [t] key: must be at least 3, got 2");
+  EXPECT_EQ(message_of("t.key = -1.5", 1.0, non_negative), "deck.toml:1: [t] key: must not be negative, got -1.5");
+  EXPECT_EQ(message_of("t.key = 2", std::int64_t{5}, at_least(3)), "deck.toml:1: [t] key: must be at least 3, got 2");
   EXPECT_EQ(message_of("t.key = 9", std::int64_t{5}, at_least(3), at_most(8)),
             "deck.toml:1: [t] key: must be at most 8, got 9");
   EXPECT_EQ(message_of("t.key = [1, -1]", std::vector<double>(), positive),
@@ -104,8 +100,7 @@ TEST(TableReader, NumbersMustBeFiniteAndPassTheChecks) {
 }
 
 TEST(TableReader, UnknownKeysAndChoicesNameTheNearest) {
-  EXPECT_EQ(message_of("[t]\nkey = 1\n\nkeey = 2", 1.0),
-            "deck.toml:4: [t] keey: unknown key, did you mean key?");
+  EXPECT_EQ(message_of("[t]\nkey = 1\n\nkeey = 2", 1.0), "deck.toml:4: [t] keey: unknown key, did you mean key?");
   EXPECT_EQ(message_of("[t]\nsomething = 2", 1.0), "deck.toml:2: [t] something: unknown key, valid are key");
   EXPECT_EQ(message_of("t.key = 'gren'", Colour::red, colours),
             "deck.toml:1: [t] key: no such choice: \"gren\", did you mean \"green\"?");
@@ -202,16 +197,14 @@ TEST(TableReader, ArraysComeInFourForms) {
   EXPECT_EQ(std::get<double>(value_of("t.key = 2", ArraySource()).value), 2.0);
   EXPECT_EQ(std::get<std::vector<double>>(value_of("t.key = [1, 2.5]", ArraySource()).value),
             (std::vector<double>{1.0, 2.5}));
-  const auto law =
-      std::get<PowerLaw>(value_of("t.key = {coefficient = 3, exponent = 0.8}", ArraySource()).value);
+  const auto law = std::get<PowerLaw>(value_of("t.key = {coefficient = 3, exponent = 0.8}", ArraySource()).value);
   EXPECT_EQ(law.coefficient, 3.0);
   EXPECT_EQ(law.exponent, 0.8);
   EXPECT_EQ(std::get<PowerLaw>(value_of("t.key.exponent = 2", ArraySource()).value).coefficient, 1.0);
   const auto file = std::get<FileArray>(value_of("t.key = {file = '../x.h5'}", ArraySource()).value);
   EXPECT_EQ(file.file, "/x.h5") << "relative to the deck's folder /decks";
   EXPECT_EQ(file.dataset, "key");
-  const auto named =
-      std::get<FileArray>(value_of("t.key = {file = '/a/x.h5', dataset = 'g/y'}", ArraySource()).value);
+  const auto named = std::get<FileArray>(value_of("t.key = {file = '/a/x.h5', dataset = 'g/y'}", ArraySource()).value);
   EXPECT_EQ(named.file, "/a/x.h5");
   EXPECT_EQ(named.dataset, "g/y");
   const ArraySource placed = value_of("\n\nt.key = 2", ArraySource());
@@ -236,27 +229,21 @@ TEST(TableReader, BrokenArraysAreNamed) {
             "deck.toml:1: [t.key] exponnt: unknown key, did you mean exponent?");
   EXPECT_EQ(message_of("t.key = {file = 'x', exponent = 1}", none),
             "deck.toml:1: [t] key: is either { file, dataset } or { coefficient, exponent }, not both");
-  EXPECT_EQ(message_of("t.key = {dataset = 'x'}", none),
-            "deck.toml:1: [t] key: file is missing in { file, dataset }");
-  EXPECT_EQ(
-      message_of("t.key = {}", none),
-      "deck.toml:1: [t] key: is an empty table, expected { coefficient, exponent } or { file, dataset }");
+  EXPECT_EQ(message_of("t.key = {dataset = 'x'}", none), "deck.toml:1: [t] key: file is missing in { file, dataset }");
+  EXPECT_EQ(message_of("t.key = {}", none),
+            "deck.toml:1: [t] key: is an empty table, expected { coefficient, exponent } or { file, dataset }");
   EXPECT_EQ(message_of("t.key = {file = 'x', dataset = ''}", none),
             "deck.toml:1: [t] key: the name of the data set is empty");
   EXPECT_EQ(message_of("t.key = {file = ''}", none), "deck.toml:1: [t.key] file: must not be empty");
-  EXPECT_EQ(message_of("t.key = {file = 3}", none),
-            "deck.toml:1: [t.key] file: expected a string, got an integer: 3");
+  EXPECT_EQ(message_of("t.key = {file = 3}", none), "deck.toml:1: [t.key] file: expected a string, got an integer: 3");
 }
 
 TEST(TableReader, MatricesAreRowsOrAFile) {
   using Rows = std::vector<std::vector<double>>;
-  EXPECT_EQ(std::get<Rows>(value_of("t.key = [[1, 2], [3, 4]]", MatrixSource()).value),
-            (Rows{{1, 2}, {3, 4}}));
-  EXPECT_EQ(std::get<FileArray>(value_of("t.key = {file = 'c.h5'}", MatrixSource()).value).file,
-            "/decks/c.h5");
+  EXPECT_EQ(std::get<Rows>(value_of("t.key = [[1, 2], [3, 4]]", MatrixSource()).value), (Rows{{1, 2}, {3, 4}}));
+  EXPECT_EQ(std::get<FileArray>(value_of("t.key = {file = 'c.h5'}", MatrixSource()).value).file, "/decks/c.h5");
   const MatrixSource none;
-  EXPECT_EQ(message_of("t.key = [[1, 2],\n[3]]", none),
-            "deck.toml:2: [t] key: row 2 has 1 entries, row 1 has 2");
+  EXPECT_EQ(message_of("t.key = [[1, 2],\n[3]]", none), "deck.toml:2: [t] key: row 2 has 1 entries, row 1 has 2");
   EXPECT_EQ(message_of("t.key = [1, 2]", none),
             "deck.toml:1: [t] key: expected a list of numbers as row 1, got an integer: 1");
   EXPECT_EQ(message_of("t.key = []", none), "deck.toml:1: [t] key: must not be empty");
@@ -288,20 +275,17 @@ TEST(TableReader, NumbersOfAnySizeAreReadAsTheirLogarithm) {
 
 TEST(TableReader, WhatHasNoLogarithmIsRefused) {
   const LogNumber none;
-  EXPECT_EQ(
-      message_of("t.key = 0.0", none),
-      "deck.toml:1: [t] key: must be positive, got 0 (a number below 1e-308 is written as a string, such as "
-      "\"1e-1000\")");
-  EXPECT_EQ(
-      message_of("t.key = 1e-1000", none),
-      "deck.toml:1: [t] key: must be positive, got 0 (a number below 1e-308 is written as a string, such as "
-      "\"1e-1000\")");
+  EXPECT_EQ(message_of("t.key = 0.0", none),
+            "deck.toml:1: [t] key: must be positive, got 0 (a number below 1e-308 is written as a string, such as "
+            "\"1e-1000\")");
+  EXPECT_EQ(message_of("t.key = 1e-1000", none),
+            "deck.toml:1: [t] key: must be positive, got 0 (a number below 1e-308 is written as a string, such as "
+            "\"1e-1000\")");
   EXPECT_EQ(message_of("t.key = -1", none), "deck.toml:1: [t] key: must be positive, got -1");
   EXPECT_EQ(message_of("t.key = nan", none), "deck.toml:1: [t] key: must be finite, got nan");
   EXPECT_EQ(message_of("t.key = '-1e-5'", none), "deck.toml:1: [t] key: \"-1e-5\" must be positive");
   EXPECT_EQ(message_of("t.key = '0e5'", none), "deck.toml:1: [t] key: \"0e5\" must be positive");
-  for (const std::string text :
-       {"", "e5", "1e", "1e-", "1e+-5", "1.2.3", "1e5x", "nan", "inf", " 1", "1_000", "."}) {
+  for (const std::string text : {"", "e5", "1e", "1e-", "1e+-5", "1.2.3", "1e5x", "nan", "inf", " 1", "1_000", "."}) {
     EXPECT_EQ(message_of("t.key = '" + text + "'", none),
               "deck.toml:1: [t] key: \"" + text + "\" is not a decimal number such as \"1e-1000\"");
   }

@@ -6,8 +6,8 @@
 #include "support/along_flow.hpp"
 #include "support/modes.hpp"
 
-extern "C" void dgesv_(const int* n, const int* nrhs, double* a, const int* lda, int* ipiv, double* b,
-                       const int* ldb, int* info);
+extern "C" void dgesv_(const int* n, const int* nrhs, double* a, const int* lda, int* ipiv, double* b, const int* ldb,
+                       int* info);
 
 namespace nqf::dynamics {
 namespace {
@@ -26,8 +26,7 @@ std::vector<double> dense_solution(const test::Modes& modes, std::span<const dou
   const int n = static_cast<int>(modes.size()), one = 1;
   std::vector<double> a(modes.coupling), x(b.begin(), b.end());
   for (int l = 0; l < n; ++l)
-    for (int k = 0; k < n; ++k)
-      a[l * n + k] = gamma * a[l * n + k] * std::exp(state[l]) + (k == l ? 1.0 : 0.0);
+    for (int k = 0; k < n; ++k) a[l * n + k] = gamma * a[l * n + k] * std::exp(state[l]) + (k == l ? 1.0 : 0.0);
   std::vector<int> pivots(n);
   int info = 0;
   dgesv_(&n, &one, a.data(), &n, pivots.data(), x.data(), &n, &info);
@@ -87,13 +86,12 @@ class LitSet : public ::testing::TestWithParam<std::tuple<std::int64_t, Coupling
     return flow.make_linear_system(options);
   }
   /// All entries of the solution; NaN where the system refused.
-  std::vector<double> solve(LinearSystem& linear, std::span<const double> state, double gamma,
-                            double tolerance) {
+  std::vector<double> solve(LinearSystem& linear, std::span<const double> state, double gamma, double tolerance) {
     const auto& partition = flow.partition();
     std::vector<double> x(own(b, partition));
     const std::vector<double> weights(x.size(), 1.0);
-    const bool good = linear.linearise(own(state, partition)) && linear.setup(gamma) &&
-                      linear.solve(x, weights, tolerance, x);
+    const bool good =
+        linear.linearise(own(state, partition)) && linear.setup(gamma) && linear.solve(x, weights, tolerance, x);
     if (!good) std::fill(x.begin(), x.end(), std::nan(""));
     return everywhere(x);
   }
@@ -103,10 +101,10 @@ class LitSet : public ::testing::TestWithParam<std::tuple<std::int64_t, Coupling
 using System = std::tuple<std::int64_t, Coupling, bool>;
 INSTANTIATE_TEST_SUITE_P(
     Systems, LitSet,
-    ::testing::Values(System{1, Coupling::well_conditioned, false},
-                      System{3, Coupling::well_conditioned, true}, System{8, Coupling::rank_deficient, true},
-                      System{8, Coupling::scaled, false}, System{40, Coupling::well_conditioned, false},
-                      System{40, Coupling::rank_deficient, false}, System{40, Coupling::scaled, true}));
+    ::testing::Values(System{1, Coupling::well_conditioned, false}, System{3, Coupling::well_conditioned, true},
+                      System{8, Coupling::rank_deficient, true}, System{8, Coupling::scaled, false},
+                      System{40, Coupling::well_conditioned, false}, System{40, Coupling::rank_deficient, false},
+                      System{40, Coupling::scaled, true}));
 
 constexpr double gammas[] = {0.3, 1e4};
 
@@ -121,8 +119,7 @@ TEST_P(LitSet, DirectSolutionIsThatOfAllModes) {
       std::vector<double> z(n);
       for (std::int64_t k = 0; k < n; ++k) z[k] = std::exp(state[k]);
       const double condition = 1.0 + gamma * modes.magnitude(z);
-      EXPECT_LE(distance(solve(*linear, state, gamma, 1e-10), expected),
-                1e-15 * condition * (1.0 + largest(expected)))
+      EXPECT_LE(distance(solve(*linear, state, gamma, 1e-10), expected), 1e-15 * condition * (1.0 + largest(expected)))
           << gamma << ' ' << state[0] << ' ' << condition;
     }
 }
@@ -185,8 +182,7 @@ TEST_P(LitSet, AutomaticSolutionIsRightWhateverItChooses) {
   EXPECT_EQ(statistics.setups, 12);
   EXPECT_EQ(statistics.solves, 12);
   const double decisions[] = {static_cast<double>(statistics.factorisations),
-                              static_cast<double>(statistics.iterations),
-                              static_cast<double>(statistics.lit)};
+                              static_cast<double>(statistics.iterations), static_cast<double>(statistics.lit)};
   EXPECT_TRUE(test::same_on_all_ranks(decisions));
 }
 

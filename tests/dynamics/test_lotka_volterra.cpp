@@ -45,8 +45,8 @@ TEST_P(LotkaVolterraOfSize, RhsIsGrowthLessCoupling) {
   for (std::int64_t k = 0; k < n; ++k) expected[k] = modes.growth_rate[k] - expected[k];
   const auto formed = features.formed(false);
   const auto factored = features.factored();
-  for (structure::Interaction* interaction : {static_cast<structure::Interaction*>(formed.get()),
-                                              static_cast<structure::Interaction*>(factored.get())}) {
+  for (structure::Interaction* interaction :
+       {static_cast<structure::Interaction*>(formed.get()), static_cast<structure::Interaction*>(factored.get())}) {
     LotkaVolterra flow(*interaction, 0.0);
     EXPECT_TRUE(flow.is_coupled());
     EXPECT_EQ(flow.partition().global_size(), n);
@@ -85,8 +85,8 @@ TEST_P(LotkaVolterraOfSize, LossFallsAtTheRateOfTheIdentity) {
   const auto z = strengths(state);
   const auto formed = features.formed(false);
   const auto factored = features.factored();
-  for (structure::Interaction* interaction : {static_cast<structure::Interaction*>(formed.get()),
-                                              static_cast<structure::Interaction*>(factored.get())}) {
+  for (structure::Interaction* interaction :
+       {static_cast<structure::Interaction*>(formed.get()), static_cast<structure::Interaction*>(factored.get())}) {
     LotkaVolterra flow(*interaction, 0.0);
     const auto own_state = own(state, flow.partition());
     std::vector<double> derivative(own_state.size());
@@ -99,9 +99,8 @@ TEST_P(LotkaVolterraOfSize, LossFallsAtTheRateOfTheIdentity) {
     for (std::int64_t k = 0; k < n; ++k) expected -= 0.25 * z[k] * net[k] * net[k];
     EXPECT_NEAR(rate, expected, 1e-13 * std::abs(expected));
     // h is scaled to the fastest rate; the differences then err by about h⁴ and ulp/h, relative.
-    const double h = 1e-3 / (1.0 + *std::max_element(net.begin(), net.end(), [](double a, double b) {
-                               return std::abs(a) < std::abs(b);
-                             }));
+    const double h = 1e-3 / (1.0 + *std::max_element(net.begin(), net.end(),
+                                                     [](double a, double b) { return std::abs(a) < std::abs(b); }));
     EXPECT_NEAR(rate, test::loss_slope(flow, own_state, h), 1e-8 * std::abs(rate) + 1e-12 / h);
   }
 }
@@ -117,8 +116,7 @@ TEST(LotkaVolterra, LeavingOutDarkModesChangesARateByLessThanTheTolerance) {
   const Partition& partition = exact.partition();
   const double edge = std::log(tolerance / (static_cast<double>(n) * c));
   std::vector<double> with(partition.local_size()), without(partition.local_size());
-  const std::vector<double> darker(partition.local_size(), edge - 1e-9),
-      brighter(partition.local_size(), edge + 1e-9);
+  const std::vector<double> darker(partition.local_size(), edge - 1e-9), brighter(partition.local_size(), edge + 1e-9);
   EXPECT_TRUE(exact.rhs(darker, with) && skipping.rhs(darker, without));
   EXPECT_LE(distance(everywhere(with), everywhere(without)), tolerance);
   EXPECT_GE(distance(everywhere(with), everywhere(without)), 0.999 * tolerance);
@@ -146,8 +144,8 @@ TEST_P(LotkaVolterraOfSize, AStateOutOfRangeOnOneRankIsRefusedOnAll) {
   const auto features = test::random_features(n + 1, n, 5);
   const auto formed = features.formed(false);
   const auto factored = features.factored();
-  for (structure::Interaction* interaction : {static_cast<structure::Interaction*>(formed.get()),
-                                              static_cast<structure::Interaction*>(factored.get())}) {
+  for (structure::Interaction* interaction :
+       {static_cast<structure::Interaction*>(formed.get()), static_cast<structure::Interaction*>(factored.get())}) {
     LotkaVolterra flow(*interaction, 1e-12);
     std::vector<double> derivative(flow.partition().local_size());
     for (const double bad : {nan, 700.0, 1e300, infinity, -infinity})

@@ -33,10 +33,10 @@ struct Problem {
     const auto part = [&](const std::vector<double>& values) {
       return values.empty() ? std::vector<double>{} : own(values, partition());
     };
-    return {world(),
-            partition(),
-            {part(all.growth_rate), part(all.self_coupling), part(all.loss_scale), part(all.log_product),
-             all.loss_offset}};
+    return {
+        world(),
+        partition(),
+        {part(all.growth_rate), part(all.self_coupling), part(all.loss_scale), part(all.log_product), all.loss_offset}};
   }
 };
 
@@ -81,8 +81,7 @@ TEST(UncoupledModes, RhsIsTheSlopeOfTheClosedForms) {
     auto logistic = modes();
     std::vector<double> expected;
     for (std::int64_t k = 0; k < logistic.size(); ++k) {
-      const theory::LogisticMode mode{logistic.all.growth_rate[k], logistic.all.self_coupling[k],
-                                      logistic.state[k]};
+      const theory::LogisticMode mode{logistic.all.growth_rate[k], logistic.all.self_coupling[k], logistic.state[k]};
       const auto chi = [&](double s) { return theory::log_value(mode, s); };
       expected.push_back(slope(chi, t));
       logistic.state[k] = chi(t);
@@ -120,8 +119,7 @@ TEST(UncoupledModes, LossIsTheFormulaAndFallsAtItsRate) {
       const double q = problem.all.log_product.empty() ? -infinity : problem.all.log_product[k];
       const double f = std::exp(problem.state[k]) - std::exp(q - problem.state[k]);
       const double scale = problem.all.loss_scale.empty() ? 1.0 : problem.all.loss_scale[k];
-      expected +=
-          scale * (0.125 * c * f * f - 0.25 * zeta * f + (zeta > 0.0 ? zeta * zeta / (8.0 * c) : 0.0));
+      expected += scale * (0.125 * c * f * f - 0.25 * zeta * f + (zeta > 0.0 ? zeta * zeta / (8.0 * c) : 0.0));
     }
     EXPECT_NEAR(flow.loss(problem.own_state(), derivative), expected, 1e-14 * expected * 10);
     const double rate = flow.loss_rate(problem.own_state(), derivative);
@@ -139,8 +137,7 @@ TEST(UncoupledModes, LossNearSaturationKeepsItsDigits) {
     std::vector<double> derivative(flow.partition().local_size());
     flow.rhs(problem.own_state(), derivative);
     const double relative = -std::expm1(problem.state[0] - near.state[0]);  // of the rounded state
-    EXPECT_NEAR(flow.loss(problem.own_state(), derivative), relative * relative, 1e-6 * relative * relative)
-        << gap;
+    EXPECT_NEAR(flow.loss(problem.own_state(), derivative), relative * relative, 1e-6 * relative * relative) << gap;
   }
 }
 

@@ -60,8 +60,7 @@ class SerialReader {
     std::size_t n = 1;
     for (const auto length : shape(path)) n *= length;
     std::vector<T> values(n);
-    if (n > 0)
-      H5Dread(dataset(path).get(), record::h5::type_of<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+    if (n > 0) H5Dread(dataset(path).get(), record::h5::type_of<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
     return values;
   }
 

@@ -61,8 +61,7 @@ std::vector<T> copy(std::span<const T> values) {
   return {values.begin(), values.end()};
 }
 
-void expect_equal(const parallel::Comm& comm, const CheckpointData& loaded, std::int64_t n,
-                  std::int64_t step) {
+void expect_equal(const parallel::Comm& comm, const CheckpointData& loaded, std::int64_t n, std::int64_t step) {
   const State expected(comm, n, step);
   EXPECT_EQ(loaded.integers, expected.data.integers);
   EXPECT_EQ(loaded.real("time"), expected.data.real("time"));
@@ -75,8 +74,7 @@ void expect_equal(const parallel::Comm& comm, const CheckpointData& loaded, std:
   EXPECT_EQ(copy(loaded.distributed_real("chi", n)), copy(expected.data.distributed_real("chi", n)));
   EXPECT_EQ(copy(loaded.distributed_real("rows", n, 3)), copy(expected.data.distributed_real("rows", n, 3)));
   EXPECT_EQ(copy(loaded.distributed_flag("lit", n)), copy(expected.data.distributed_flag("lit", n)));
-  EXPECT_EQ(copy(loaded.distributed_integer("order", n)),
-            copy(expected.data.distributed_integer("order", n)));
+  EXPECT_EQ(copy(loaded.distributed_integer("order", n)), copy(expected.data.distributed_integer("order", n)));
 }
 
 void save_steps(CheckpointStore& store, std::int64_t n, std::int64_t n_steps) {

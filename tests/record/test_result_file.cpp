@@ -42,8 +42,7 @@ TEST(ResultFile, DistributedArraysComeBackInGlobalOrderWithUnevenAndEmptyRanks) 
     auto file = ResultFile::create(world(), path);
     for (const std::int64_t n : {0, 1, 2, 7, 1000}) {
       const parallel::Partition partition(n, world());
-      file.root().write_distributed("theory/x" + std::to_string(n), part_of_ramp(partition), partition,
-                                    {"1", "ramp"});
+      file.root().write_distributed("theory/x" + std::to_string(n), part_of_ramp(partition), partition, {"1", "ramp"});
       file.root().write_distributed("theory/m" + std::to_string(n), part_of_ramp(partition, 3), partition,
                                     {"1", "ramp of rows"}, 3);
     }

@@ -44,8 +44,7 @@ TEST(RunDirectory, AFileInTheWayIsNamed) {
   const Scratch scratch;
   touch(scratch.file("plain"));
   EXPECT_NE(refusal(scratch.file("plain")).find("'" + scratch.file("plain") + "'"), std::string::npos);
-  EXPECT_NE(refusal(scratch.file("plain/below")).find("'" + scratch.file("plain/below") + "'"),
-            std::string::npos);
+  EXPECT_NE(refusal(scratch.file("plain/below")).find("'" + scratch.file("plain/below") + "'"), std::string::npos);
   EXPECT_NE(refusal("/proc/nqf").find("'/proc/nqf'"), std::string::npos);
 }
 

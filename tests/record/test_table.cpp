@@ -43,8 +43,7 @@ void expect_rows(const SerialReader& reader, std::size_t n, const std::string& g
 /// Rank r holds r rows of the matrix, so rank 0 is empty.
 std::vector<double> matrix_part(std::int64_t column) {
   std::vector<double> part;
-  for (int i = 0; i < world().rank(); ++i)
-    part.push_back(static_cast<double>(1000 * column + 10 * world().rank() + i));
+  for (int i = 0; i < world().rank(); ++i) part.push_back(static_cast<double>(1000 * column + 10 * world().rank() + i));
   return part;
 }
 
@@ -107,8 +106,7 @@ TEST(Table, ARestartCutsBackAndAppendsWithoutGapOrDuplicate) {
       append_rows(series, kept, kept + 900);
       file.close();
     }
-    if (world().is_root())
-      expect_rows(SerialReader(path), static_cast<std::size_t>(kept + 900), "case/a/series");
+    if (world().is_root()) expect_rows(SerialReader(path), static_cast<std::size_t>(kept + 900), "case/a/series");
   }
 }
 
@@ -136,8 +134,7 @@ TEST(Table, CuttingToMoreRowsThanThereAreIsAnError) {
     file.root().truncate("series", 5);
     FAIL() << "nothing thrown";
   } catch (const RunError& error) {
-    EXPECT_NE(std::string(error.what()).find("holds 4 rows, fewer than the 5"), std::string::npos)
-        << error.what();
+    EXPECT_NE(std::string(error.what()).find("holds 4 rows, fewer than the 5"), std::string::npos) << error.what();
   }
   file.close();
 }

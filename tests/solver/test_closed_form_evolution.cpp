@@ -133,12 +133,11 @@ TEST(ClosedFormEvolution, AgreesWithTheIntegrationOfASingleSample) {
   const auto state_at = [&](double t, std::span<double> state) {
     const double tau = solution.tau(t);
     for (std::size_t k = 0; k < state.size(); ++k)
-      state[k] = system.log_initial[k] +
-                 system.sample_strengths[system.modes.begin() + static_cast<std::int64_t>(k)] * tau;
+      state[k] =
+          system.log_initial[k] + system.sample_strengths[system.modes.begin() + static_cast<std::int64_t>(k)] * tau;
   };
-  ClosedForm form{
-      state_at, [](std::int64_t, double) { return std::nan(""); },
-      [&](double t, std::span<const double>) { return 0.5 * solution.residual(t) * solution.residual(t); }};
+  ClosedForm form{state_at, [](std::int64_t, double) { return std::nan(""); },
+                  [&](double t, std::span<const double>) { return 0.5 * solution.residual(t) * solution.residual(t); }};
   ClosedFormEvolution closed(system.modes, form, 0.0);
   deck::SolverOptions options;
   dynamics::LotkaVolterra flow(*system.interaction, options.dark_fraction * options.atol / 5.0);
@@ -149,8 +148,7 @@ TEST(ClosedFormEvolution, AgreesWithTheIntegrationOfASingleSample) {
     while (integrated.time() < t) integrated.step(t);
     const double tolerance = largest_error(integrated, options.atol);
     EXPECT_LE(distance(everywhere(integrated.state()), everywhere(closed.state())), tolerance) << t;
-    EXPECT_NEAR(integrated.loss(t, integrated.state()), closed.loss(t, closed.state()), 10.0 * tolerance)
-        << t;
+    EXPECT_NEAR(integrated.loss(t, integrated.state()), closed.loss(t, closed.state()), 10.0 * tolerance) << t;
   }
   EXPECT_LT(closed.loss(5.0, closed.state()), 1e-6);
 }
@@ -158,8 +156,7 @@ TEST(ClosedFormEvolution, AgreesWithTheIntegrationOfASingleSample) {
 TEST(ClosedFormEvolution, StandsWhereItIsPut) {
   const auto system = test::system_of(
       "system.kind = 'modes'\nmodes.growth_rate = [2.0]\nmodes.saturation = 1.0\ninitial.value = 1e-3\n");
-  dynamics::UncoupledModes flow(world(), system.modes,
-                                {system.growth_rate, system.self_coupling, {}, {}, 0.0});
+  dynamics::UncoupledModes flow(world(), system.modes, {system.growth_rate, system.self_coupling, {}, {}, 0.0});
   ClosedFormEvolution evolution(system.modes, closed_form(system, flow), 1.5);
   EXPECT_TRUE(evolution.is_exact());
   EXPECT_TRUE(evolution.slope().empty());

@@ -88,8 +88,7 @@ TEST(CvodeEvolution, ReproducesTheReferenceOfCoupledModes) {
   const auto path_rows = reference("modes_coupled.h5", "/expected/path");
   const auto ignition_time = reference("modes_coupled.h5", "/expected/ignition_time");
   const auto path = test::path_of(system, std::vector<double>(6, -1.0));
-  for (const auto newton :
-       {deck::NewtonSolver::direct, deck::NewtonSolver::krylov, deck::NewtonSolver::automatic}) {
+  for (const auto newton : {deck::NewtonSolver::direct, deck::NewtonSolver::krylov, deck::NewtonSolver::automatic}) {
     deck::SolverOptions options;
     options.atol = 1e-9;
     options.newton = newton;
@@ -106,8 +105,7 @@ TEST(CvodeEvolution, ReproducesTheReferenceOfCoupledModes) {
     for (std::size_t i = 0; i < time.size(); ++i) {
       EXPECT_EQ(sink.outputs[i].time, time[i]);
       const auto state = everywhere(sink.outputs[i].state);
-      for (std::size_t k = 0; k < 6; ++k)
-        worst = std::max(worst, std::abs(state[k] - log_value[k * time.size() + i]));
+      for (std::size_t k = 0; k < 6; ++k) worst = std::max(worst, std::abs(state[k] - log_value[k * time.size() + i]));
       worst_loss = std::max(worst_loss, std::abs(sink.outputs[i].loss - loss[i]));
     }
     std::size_t next = 0;
@@ -229,8 +227,7 @@ TEST(CvodeEvolution, TheLossFallsByTheIntegralOfItsRate) {
     evolution.step(60.0);
     const double h = evolution.time() - begin;
     const double last = rate(evolution.time());
-    const double inner =
-        4.0 * (rate(begin + 0.25 * h) + rate(begin + 0.75 * h)) + 2.0 * rate(begin + 0.5 * h);
+    const double inner = 4.0 * (rate(begin + 0.25 * h) + rate(begin + 0.75 * h)) + 2.0 * rate(begin + 0.5 * h);
     integral += h / 12.0 * (previous + inner + last);
     previous = last;
     const double loss = evolution.loss(evolution.time(), evolution.state());
@@ -305,8 +302,7 @@ TEST(CvodeEvolution, MaxStepBoundsTheStep) {
 
 // With C = (1, −2; −2, 1) two modes feed each other: ż = z (1 + z), which blows up at t = ln(1 + 1/z(0)).
 TEST(CvodeEvolution, NamesTheTimeAtWhichAStateStopsBeingFinite) {
-  const auto alone =
-      parallel::Comm::duplicate(MPI_COMM_SELF);  // thousands of steps, and nothing that concerns ranks
+  const auto alone = parallel::Comm::duplicate(MPI_COMM_SELF);  // thousands of steps, and nothing that concerns ranks
   structure::DenseInteraction interaction(alone, Partition(2, alone), {1.0, -2.0, -2.0, 1.0}, {1.0, 1.0});
   dynamics::LotkaVolterra flow(interaction, 0.0);
   deck::SolverOptions options;
@@ -384,8 +380,7 @@ void expect_reference(const structure::ModeSystem& system, const OrthogonalSampl
       const double sign = y < 0.0 ? -1.0 : 1.0;
       const double f = is_signed ? sign * (std::exp(chi[n]) - std::exp(q[n] - chi[n])) : std::exp(chi[n]);
       const double closed =
-          is_signed ? sign * theory::output(
-                                 theory::SignedSample{std::abs(y), beta[n], start[n], q[n] - start[n]}, t)
+          is_signed ? sign * theory::output(theory::SignedSample{std::abs(y), beta[n], start[n], q[n] - start[n]}, t)
                     : theory::output(theory::DefiniteSample{y, beta[n], start[n]}, t);
       EXPECT_NEAR(closed, expected, 1e-11);             // the reference itself scatters by 4e-12
       EXPECT_NEAR(f, expected, 1e-6) << n << ' ' << t;  // some 50 atol in ln v, times (v + Q/v) ≤ 2
@@ -400,10 +395,10 @@ TEST(CvodeEvolution, ReproducesTheReferenceOfDefiniteSamples) {
   std::vector<double> rate;
   for (std::size_t n = 0; n < 4; ++n)
     rate.push_back(samples.norm2s[n] / samples.traces[n] * samples.y[n]);  // 4κy/N, N = 4
-  expect_reference(test::system_of("system.kind = 'samples'\nsamples.target = " + list(samples.y) +
-                                   "\nsamples.growth_rate = " + list(rate) +
-                                   "\ninitial.value = " + list(samples.linears) + "\n"),
-                   samples);
+  expect_reference(
+      test::system_of("system.kind = 'samples'\nsamples.target = " + list(samples.y) +
+                      "\nsamples.growth_rate = " + list(rate) + "\ninitial.value = " + list(samples.linears) + "\n"),
+      samples);
 }
 
 TEST(CvodeEvolution, ReproducesTheReferenceOfSignedSamples) {
@@ -416,11 +411,10 @@ TEST(CvodeEvolution, ReproducesTheReferenceOfSignedSamples) {
     plus.push_back(0.5 * (sum + difference));
     ratio.push_back((sum - difference) / (sum + difference));
   }
-  expect_reference(
-      test::system_of("system.kind = 'samples'\nsamples.kind = 'signed'\nsamples.target = " +
-                      list(samples.y) + "\nsamples.growth_rate = " + list(rate) +
-                      "\ninitial.value = " + list(plus) + "\ninitial.minus_ratio = " + list(ratio) + "\n"),
-      samples);
+  expect_reference(test::system_of("system.kind = 'samples'\nsamples.kind = 'signed'\nsamples.target = " +
+                                   list(samples.y) + "\nsamples.growth_rate = " + list(rate) +
+                                   "\ninitial.value = " + list(plus) + "\ninitial.minus_ratio = " + list(ratio) + "\n"),
+                   samples);
 }
 
 }  // namespace

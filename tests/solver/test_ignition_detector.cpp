@@ -91,15 +91,14 @@ class GivenEvolution final : public Evolution {
   WorkCounters work_;
 };
 
-IgnitionDetector detector(std::int64_t n_modes, double threshold,
-                          const std::vector<PredictedInterval>& intervals = {}, double predicted = nan) {
+IgnitionDetector detector(std::int64_t n_modes, double threshold, const std::vector<PredictedInterval>& intervals = {},
+                          double predicted = nan) {
   const Partition modes(n_modes, world());
   return {world(), modes, std::vector<double>(modes.local_size(), threshold),
           std::vector<double>(modes.local_size(), predicted), intervals};
 }
 
-std::vector<Event> follow(GivenEvolution& evolution, IgnitionDetector& detector,
-                          const std::vector<double>& times) {
+std::vector<Event> follow(GivenEvolution& evolution, IgnitionDetector& detector, const std::vector<double>& times) {
   std::vector<Event> events;
   for (const double t : times) {
     const double begin = evolution.time();
@@ -116,8 +115,8 @@ std::vector<double> steps(double end, int n) {
   return times;
 }
 
-void expect_event(const Event& event, double time, std::int64_t mode, int kind, double predicted,
-                  double half_value, double tolerance = 1e-11) {
+void expect_event(const Event& event, double time, std::int64_t mode, int kind, double predicted, double half_value,
+                  double tolerance = 1e-11) {
   EXPECT_NEAR(event.time, time, tolerance);
   EXPECT_EQ(event.mode, mode);
   EXPECT_EQ(event.kind, kind);
@@ -128,8 +127,8 @@ void expect_event(const Event& event, double time, std::int64_t mode, int kind, 
 void expect_same_on_all_ranks(const std::vector<Event>& events) {
   std::vector<double> numbers;
   for (const auto& e : events)
-    numbers.insert(numbers.end(), {e.time, static_cast<double>(e.mode), static_cast<double>(e.kind),
-                                   e.predicted_time, e.half_value});
+    numbers.insert(numbers.end(),
+                   {e.time, static_cast<double>(e.mode), static_cast<double>(e.kind), e.predicted_time, e.half_value});
   ASSERT_EQ(world().max(std::ssize(numbers)), world().min(std::ssize(numbers)));
   EXPECT_TRUE(test::same_on_all_ranks(numbers));
 }
@@ -160,9 +159,9 @@ TEST(IgnitionDetector, TakesTheThresholdsOfThePathsIntervalsInTurn) {
   const auto wave = [](double t) { return -3.0 * std::cos(t); };
   GivenEvolution evolution({[](double) { return -9.0; }, wave}, 0.0);
   // Given out of order: the detector sorts by time.
-  auto d = detector(
-      2, std::log(0.25),
-      {{1, 8.0, std::log(3.0), std::log(3.0), infinity}, {1, 1.75, std::log(2.0), std::log(0.5), 4.5}}, 99.0);
+  auto d =
+      detector(2, std::log(0.25),
+               {{1, 8.0, std::log(3.0), std::log(3.0), infinity}, {1, 1.75, std::log(2.0), std::log(0.5), 4.5}}, 99.0);
   d.start(evolution.state());
   const auto events = follow(evolution, d, steps(6.0 * std::numbers::pi, 40));
   ASSERT_EQ(events.size(), 6u);
@@ -275,10 +274,9 @@ TEST(IgnitionDetector, EventsOfAStepAreSortedAndTheSameOnAllRanks) {
 
 TEST(IgnitionDetector, ContinuesFromItsFlagsAsIfNothingHadHappened) {
   const auto make = [] {
-    return GivenEvolution(
-        {[](double t) { return -3.0 * std::cos(t); }, [](double t) { return 2.0 * std::sin(1.7 * t) - 0.3; },
-         [](double t) { return t - 9.0; }},
-        0.0);
+    return GivenEvolution({[](double t) { return -3.0 * std::cos(t); },
+                           [](double t) { return 2.0 * std::sin(1.7 * t) - 0.3; }, [](double t) { return t - 9.0; }},
+                          0.0);
   };
   const std::vector<PredictedInterval> intervals{
       {0, 1.0, 0.9, 0.1, 4.0}, {0, 7.0, 1.1, 0.4, infinity}, {1, 0.5, 1.4, 0.2, 2.0}};
@@ -297,8 +295,7 @@ TEST(IgnitionDetector, ContinuesFromItsFlagsAsIfNothingHadHappened) {
     const std::vector<std::int64_t> ignitions(first.ignitions().begin(), first.ignitions().end());
     auto second = detector(3, 0.25, intervals);
     second.restore(lit, ignitions);
-    const auto rest =
-        follow(evolution, second, {times.begin() + static_cast<std::ptrdiff_t>(cut), times.end()});
+    const auto rest = follow(evolution, second, {times.begin() + static_cast<std::ptrdiff_t>(cut), times.end()});
     events.insert(events.end(), rest.begin(), rest.end());
     ASSERT_EQ(events.size(), expected.size());
     for (std::size_t i = 0; i < events.size(); ++i) {

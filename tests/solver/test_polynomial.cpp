@@ -17,8 +17,8 @@ std::vector<double> with_roots(const std::vector<double>& roots, double scale = 
   return c;
 }
 
-void expect_sign_changes(const std::vector<double>& c, double a, double b,
-                         const std::vector<double>& expected, double tolerance) {
+void expect_sign_changes(const std::vector<double>& c, double a, double b, const std::vector<double>& expected,
+                         double tolerance) {
   const auto found = sign_changes(c, a, b);
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], tolerance);
@@ -32,8 +32,7 @@ TEST(Polynomial, IsEvaluatedAtAPoint) {
 
 TEST(SignChanges, OfAConstantDoNotExist) {
   EXPECT_TRUE(sign_changes(std::vector<double>{}, -1.0, 0.0).empty());
-  for (const double c : {-1.0, 0.0, 2.0})
-    EXPECT_TRUE(sign_changes(std::vector<double>{c}, -1.0, 0.0).empty());
+  for (const double c : {-1.0, 0.0, 2.0}) EXPECT_TRUE(sign_changes(std::vector<double>{c}, -1.0, 0.0).empty());
   EXPECT_TRUE(sign_changes(std::vector<double>{0.0, 0.0, 0.0}, -1.0, 0.0).empty());
 }
 
@@ -61,8 +60,8 @@ TEST(SignChanges, TwoCloseTogetherAreBothFound) {
   // Numbers with few bits: the coefficients are exact down to a gap of 2⁻²⁴.
   for (const double gap : {0x1p-10, 0x1p-20, 0x1p-24})
     expect_sign_changes(with_roots({-0.5, -0.5 + gap}), -1.0, 0.0, {-0.5, -0.5 + gap}, 1e-3 * gap);
-  expect_sign_changes(with_roots({-0.75, -0.5, -0.5 + 0x1p-12, 0.5, 1.0}), -1.0, 0.0,
-                      {-0.75, -0.5, -0.5 + 0x1p-12}, 1e-9);
+  expect_sign_changes(with_roots({-0.75, -0.5, -0.5 + 0x1p-12, 0.5, 1.0}), -1.0, 0.0, {-0.75, -0.5, -0.5 + 0x1p-12},
+                      1e-9);
 }
 
 // The bracket of each root closes to neighbouring numbers: the sign really changes there.

@@ -63,11 +63,7 @@ class ScriptedEvolution final : public Evolution {
 
 IgnitionDetector no_events() {
   const Partition modes(2, world());
-  return {world(),
-          modes,
-          std::vector<double>(modes.local_size(), std::numeric_limits<double>::infinity()),
-          {},
-          {}};
+  return {world(), modes, std::vector<double>(modes.local_size(), std::numeric_limits<double>::infinity()), {}, {}};
 }
 
 double falling(double t) {
@@ -122,8 +118,7 @@ TEST(RunLoop, TakesCheckpointsEveryFewOutputsAndAtTheEnd) {
     EXPECT_EQ(p.time, expected[i]);
     EXPECT_EQ(p.outputs_written, static_cast<std::int64_t>(expected[i]) + 1);
     EXPECT_EQ(p.loss_at_start, 1.0);
-    for (const double chi : sink.checkpoints[i].state)
-      EXPECT_EQ(chi, expected[i]);  // the run stands there exactly
+    for (const double chi : sink.checkpoints[i].state) EXPECT_EQ(chi, expected[i]);  // the run stands there exactly
   }
   EXPECT_EQ(evolution.restarts, expected);  // where the history is forgotten
   EXPECT_EQ(outcome.checkpoint_time, 10.0);
@@ -153,9 +148,8 @@ TEST(RunLoop, ALossThatRisesEndsTheRunNamingTheTime) {
             "the loss rose from 0.8 to 0.81 at t = 3: along a gradient flow it cannot; tighten solver.atol");
   ScriptedEvolution by_step(0.5, rising);
   by_step.watched_by_step = true;
-  EXPECT_EQ(
-      error_of(by_step, schedule),
-      "the loss rose from 0.8 to 0.805 at t = 2.5: along a gradient flow it cannot; tighten solver.atol");
+  EXPECT_EQ(error_of(by_step, schedule),
+            "the loss rose from 0.8 to 0.805 at t = 2.5: along a gradient flow it cannot; tighten solver.atol");
 }
 
 TEST(RunLoop, ALossThatIsNotANumberEndsTheRun) {
@@ -294,8 +288,7 @@ void expect_same_bits(const RecordingSink& straight, const RecordingSink& restar
     EXPECT_EQ(a.mode, b.mode);
     EXPECT_EQ(a.kind, b.kind);
     EXPECT_EQ(a.half_value, b.half_value);
-    EXPECT_TRUE(a.predicted_time == b.predicted_time ||
-                (std::isnan(a.predicted_time) && std::isnan(b.predicted_time)));
+    EXPECT_TRUE(a.predicted_time == b.predicted_time || (std::isnan(a.predicted_time) && std::isnan(b.predicted_time)));
   }
 }
 
@@ -311,8 +304,7 @@ void check_restarts(const std::function<std::unique_ptr<Evolution>(double, std::
   }
   EXPECT_GE(straight.checkpoints.size(), n_checkpoints);
   // All checkpoints on one rank; on several, where a step is dear, some.
-  const std::size_t stride =
-      world().size() == 1 ? 1 : std::max<std::size_t>(1, straight.checkpoints.size() / 2);
+  const std::size_t stride = world().size() == 1 ? 1 : std::max<std::size_t>(1, straight.checkpoints.size() / 2);
   for (std::size_t i = 0; i + 1 < straight.checkpoints.size(); i += stride) {
     const Progress from = straight.checkpoints[i].restored();
     const auto evolution = make(from.time, from.state);
@@ -338,8 +330,7 @@ TEST(RunLoop, CoupledModesRestartBitForBit) {
   auto system = test::reference_modes();
   std::vector<double> start(test::everywhere(system.log_initial));
   const auto path = test::path_of(system, start);
-  for (const auto newton :
-       {deck::NewtonSolver::automatic, deck::NewtonSolver::direct, deck::NewtonSolver::krylov}) {
+  for (const auto newton : {deck::NewtonSolver::automatic, deck::NewtonSolver::direct, deck::NewtonSolver::krylov}) {
     deck::SolverOptions options;
     options.atol = 1e-4;
     options.newton = newton;
@@ -374,9 +365,7 @@ TEST(RunLoop, DenseCouplingRestartsBitForBit) {
       [&](double t0, std::span<const double> state) {
         return std::make_unique<CvodeEvolution>(flow, options, t0, state);
       },
-      [&] {
-        return IgnitionDetector(world(), flow.partition(), std::vector<double>(initial.size(), -2.0), {}, {});
-      },
+      [&] { return IgnitionDetector(world(), flow.partition(), std::vector<double>(initial.size(), -2.0), {}, {}); },
       initial, schedule, 4);
 }
 
@@ -398,8 +387,7 @@ TEST(RunLoop, UncoupledModesRestartBitForBit) {
         return std::make_unique<CvodeEvolution>(flow, options, t0, state);
       },
       [&] {
-        return IgnitionDetector(world(), system.modes, std::vector<double>(system.modes.local_size(), -1.5),
-                                {}, {});
+        return IgnitionDetector(world(), system.modes, std::vector<double>(system.modes.local_size(), -1.5), {}, {});
       },
       system.log_initial, schedule, 4);
 }

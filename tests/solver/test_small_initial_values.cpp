@@ -32,9 +32,9 @@ TEST(SmallInitialValues, DistanceFromThePathIsAConstantOverTheLogarithm) {
     ASSERT_EQ(sink.all_events.size(), 7u);
     std::vector<double> distance;
     for (const auto& predicted : path.events) {
-      const auto found = std::find_if(
-          sink.all_events.begin(), sink.all_events.end(),
-          [&](const Event& event) { return event.mode == predicted.mode && event.kind == predicted.kind; });
+      const auto found = std::find_if(sink.all_events.begin(), sink.all_events.end(), [&](const Event& event) {
+        return event.mode == predicted.mode && event.kind == predicted.kind;
+      });
       ASSERT_NE(found, sink.all_events.end());
       distance.push_back(std::abs(found->time / log_inverse - predicted.time) * log_inverse);
     }

@@ -26,8 +26,7 @@ TEST(CombineColumns, IsTheWeightedSumForEveryNumberOfRowsAndColumns) {
         }
         scale = std::max(scale, magnitude);
       }
-      EXPECT_LE(test::distance(out, expected), 1e-14 * scale)
-          << n_rows << " rows, " << n_columns << " columns";
+      EXPECT_LE(test::distance(out, expected), 1e-14 * scale) << n_rows << " rows, " << n_columns << " columns";
     }
 }
 

@@ -81,8 +81,7 @@ void check_blocks(Interaction& interaction, const Modes& modes, double tolerance
       std::vector<double> out(rows.size() * columns.size(), nan), expected(out.size());
       interaction.block(rows, columns, out);
       for (std::size_t j = 0; j < columns.size(); ++j)
-        for (std::size_t i = 0; i < rows.size(); ++i)
-          expected[j * rows.size() + i] = modes.c(rows[i], columns[j]);
+        for (std::size_t i = 0; i < rows.size(); ++i) expected[j * rows.size() + i] = modes.c(rows[i], columns[j]);
       EXPECT_LE(distance(out, expected), tolerance);
       EXPECT_TRUE(test::same_on_all_ranks(out));
     }
@@ -166,9 +165,8 @@ TEST_P(InteractionOfSize, NanOfOneRankReachesAll) {
   const auto dense = test::random_symmetric(GetParam(), 41).dense();
   const auto formed = features.formed(false);
   const auto factored = features.factored();
-  for (Interaction* interaction :
-       {static_cast<Interaction*>(dense.get()), static_cast<Interaction*>(formed.get()),
-        static_cast<Interaction*>(factored.get())})
+  for (Interaction* interaction : {static_cast<Interaction*>(dense.get()), static_cast<Interaction*>(formed.get()),
+                                   static_cast<Interaction*>(factored.get())})
     for (auto z : patterns(GetParam())) {
       z[GetParam() / 2] = nan;
       std::vector<double> out(partition.local_size()), net(partition.local_size());
@@ -192,8 +190,7 @@ TEST(DenseInteraction, NamesThePlaceOfTheLargestAsymmetry) {
     const std::int64_t row = n == 2 ? 0 : n / 2;
     EXPECT_EQ(std::min(asymmetry.row, asymmetry.column), row);
     EXPECT_EQ(std::max(asymmetry.row, asymmetry.column), n - 1);
-    EXPECT_NEAR(asymmetry.value,
-                (n == 2 ? 1e-3 : 1e-2) / std::sqrt(modes.c(row, row) * modes.c(n - 1, n - 1)), 1e-14);
+    EXPECT_NEAR(asymmetry.value, (n == 2 ? 1e-3 : 1e-2) / std::sqrt(modes.c(row, row) * modes.c(n - 1, n - 1)), 1e-14);
   }
 }
 

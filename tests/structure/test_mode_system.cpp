@@ -48,8 +48,7 @@ std::string write(const ScratchFolder& folder, const std::string& name, const st
   return file;
 }
 
-void expect_near(std::span<const double> local, const std::vector<double>& expected,
-                 double relative = 4e-16) {
+void expect_near(std::span<const double> local, const std::vector<double>& expected, double relative = 4e-16) {
   const auto all = everywhere(local);
   ASSERT_EQ(all.size(), expected.size());
   for (std::size_t k = 0; k < all.size(); ++k)
@@ -116,9 +115,9 @@ TEST(UncoupledSystem, OfSaturationPowerLawsHasTheExponentOfItsDrops) {
 
 TEST(UncoupledSystem, ComesFromAFile) {
   const ScratchFolder folder;
-  const auto file = write(
-      folder, "modes.h5",
-      {{"growth_rate", {2}, {2.0, 3.0}}, {"drop", {2}, {1.0, 0.5}}, {"log_initial", {2}, {-9e3, -4.0}}});
+  const auto file =
+      write(folder, "modes.h5",
+            {{"growth_rate", {2}, {2.0, 3.0}}, {"drop", {2}, {1.0, 0.5}}, {"log_initial", {2}, {-9e3, -4.0}}});
   const auto system = system_of("system.kind = 'modes'\nmodes.file = '" + file + "'\n");
   EXPECT_EQ(system.kind, Kind::uncoupled);
   expect_near(system.self_coupling, {0.5, 2.25});
@@ -137,8 +136,7 @@ TEST(UncoupledSystem, RefusesModesThatDoNotGrow) {
             "saturation or a "
             "drop grow (decaying modes take a coupling)");
   const ScratchFolder folder;
-  const auto file =
-      write(folder, "modes.h5", {{"growth_rate", {2}, {2.0, -3.0}}, {"saturation", {2}, {1.0, 0.5}}});
+  const auto file = write(folder, "modes.h5", {{"growth_rate", {2}, {2.0, -3.0}}, {"saturation", {2}, {1.0, 0.5}}});
   EXPECT_EQ(error_of("system.kind = 'modes'\nmodes.file = '" + file + "'\ninitial.value = 1.0\n"),
             file +
                 ", data set 'growth_rate': entry 1: growth rate -3 is not positive; modes with a saturation "
@@ -148,9 +146,9 @@ TEST(UncoupledSystem, RefusesModesThatDoNotGrow) {
 
 TEST(UncoupledSystem, RefusesSaturationsAndInitialValuesThatAreNotPositive) {
   const ScratchFolder folder;
-  const auto file = write(
-      folder, "modes.h5",
-      {{"growth_rate", {2}, {2.0, 3.0}}, {"saturation", {2}, {1.0, 0.0}}, {"initial", {2}, {-1.0, 1.0}}});
+  const auto file =
+      write(folder, "modes.h5",
+            {{"growth_rate", {2}, {2.0, 3.0}}, {"saturation", {2}, {1.0, 0.0}}, {"initial", {2}, {-1.0, 1.0}}});
   EXPECT_EQ(error_of("system.kind = 'modes'\nmodes.file = '" + file + "'\n"),
             file + ", data set 'saturation': entry 1 is 0; it must be positive");
   EXPECT_EQ(error_of("system.kind = 'modes'\nmodes.growth_rate = 1.0\nmodes.saturation = 1.0\n"
@@ -198,9 +196,8 @@ TEST(UncoupledSystem, RefusesAFileThatDoesNotMakeASystem) {
             "/decks/deck.toml:2: [modes] growth_rate: is missing, and " + other +
                 " has neither 'growth_rate' nor 'features'");
   const auto start = write(folder, "start.h5", {{"growth_rate", {1}, {1.0}}, {"saturation", {1}, {1.0}}});
-  EXPECT_EQ(
-      error_of("system.kind = 'modes'\nmodes.file = '" + start + "'\n"),
-      "/decks/deck.toml: [initial] is missing, and " + start + " has neither 'initial' nor 'log_initial'");
+  EXPECT_EQ(error_of("system.kind = 'modes'\nmodes.file = '" + start + "'\n"),
+            "/decks/deck.toml: [initial] is missing, and " + start + " has neither 'initial' nor 'log_initial'");
 }
 
 // The deck's own checks catch these first; the system does not rely on them.
@@ -274,8 +271,7 @@ TEST(DenseSystem, RoundingAsymmetryIsAveragedAway) {
   const auto noise = test::random_normal(49, 7);
   for (int i = 0; i < 49; ++i) coupling[i] += i % 8 == 0 ? 0.0 : 1e-10 * noise[i];
   const auto file =
-      write(folder, "modes.h5",
-            {{"growth_rate", {7}, std::vector<double>(7, 1.0)}, {"coupling", {7, 7}, coupling}});
+      write(folder, "modes.h5", {{"growth_rate", {7}, std::vector<double>(7, 1.0)}, {"coupling", {7, 7}, coupling}});
   auto system = system_of("system.kind = 'modes'\nmodes.file = '" + file + "'\ninitial.value = 1e-3\n");
   EXPECT_GT(system.asymmetry, 1e-12);
   EXPECT_LT(system.asymmetry, 1e-9);
@@ -291,26 +287,22 @@ TEST(DenseSystem, RoundingAsymmetryIsAveragedAway) {
 
 TEST(DenseSystem, RefusesAMatrixThatIsNoCoupling) {
   const auto with = [](const std::string& growth, const std::string& coupling, const std::string& more = "") {
-    return error_of("system.kind = 'modes'\nmodes.growth_rate = " + growth +
-                    "\nmodes.coupling = " + coupling + "\ninitial.value = 1e-3\n" + more);
+    return error_of("system.kind = 'modes'\nmodes.growth_rate = " + growth + "\nmodes.coupling = " + coupling +
+                    "\ninitial.value = 1e-3\n" + more);
   };
   const std::string place = "/decks/deck.toml:3: [modes] coupling: ";
   EXPECT_EQ(with("1.0", "[[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]"), place + "is 3 × 2, not square");
   EXPECT_EQ(with("1.0", "[[1.0, 0.5], [0.25, 4.0]]"),
             place + "is not symmetric: entries (1, 0) and (0, 1) differ by 0.125 of the diagonal");
-  EXPECT_EQ(with("1.0", "[[1.0, 0.0], [0.0, 1.0]]", "modes.count = 3\n"),
-            place + "has 2 rows, but [modes] count is 3");
-  EXPECT_EQ(with("1.0", "[[1.0, 0.0], [0.0, -1.5]]"),
-            place + "is not positive semidefinite: diagonal entry 1 is -1.5");
-  EXPECT_EQ(
-      with("[1.0, 2.0]", "[[1.0, 0.0], [0.0, 0.0]]"),
-      place + "diagonal entry 1 is 0 while its growth rate 2 is positive: the mode grows without bound");
+  EXPECT_EQ(with("1.0", "[[1.0, 0.0], [0.0, 1.0]]", "modes.count = 3\n"), place + "has 2 rows, but [modes] count is 3");
+  EXPECT_EQ(with("1.0", "[[1.0, 0.0], [0.0, -1.5]]"), place + "is not positive semidefinite: diagonal entry 1 is -1.5");
+  EXPECT_EQ(with("[1.0, 2.0]", "[[1.0, 0.0], [0.0, 0.0]]"),
+            place + "diagonal entry 1 is 0 while its growth rate 2 is positive: the mode grows without bound");
   EXPECT_EQ(with("[1.0, -2.0]", "[[1.0, 0.0], [0.0, 0.0]]"), "");
   EXPECT_EQ(with("[1.0, 2.0, 3.0]", "[[1.0, 0.0], [0.0, 1.0]]"),
             "/decks/deck.toml:2: [modes] growth_rate: has 3 entries; 2 are needed");
-  EXPECT_EQ(
-      with("1.0", "[[1.0, 0.0], [0.0, 1.0]]", "initial.relative_to_saturation = true\n"),
-      "/decks/deck.toml:4: [initial] relative_to_saturation: coupled modes have no saturation of their own");
+  EXPECT_EQ(with("1.0", "[[1.0, 0.0], [0.0, 1.0]]", "initial.relative_to_saturation = true\n"),
+            "/decks/deck.toml:4: [initial] relative_to_saturation: coupled modes have no saturation of their own");
 }
 
 TEST(DenseSystem, RefusesAMatrixOfAFileNamingTheDataSet) {
@@ -337,8 +329,7 @@ TEST(CoupledSystem, RefusesTheClosedForm) {
   const ScratchFolder folder;
   const auto file = write(folder, "modes.h5", {{"growth_rate", {1}, {1.0}}, {"coupling", {1, 1}, {1.0}}});
   EXPECT_EQ(
-      error_of("system.kind = 'modes'\nmodes.file = '" + file +
-               "'\ninitial.value = 1e-3\nsolver.form = 'closed'\n"),
+      error_of("system.kind = 'modes'\nmodes.file = '" + file + "'\ninitial.value = 1e-3\nsolver.form = 'closed'\n"),
       "/decks/deck.toml:1: [solver] form = \"closed\": coupled modes have no closed form; use \"integrate\"");
 }
 
@@ -364,8 +355,7 @@ TEST(FeatureSystem, IsFormedWhereModesAreFewerThanSamplesElseFactored) {
     EXPECT_LE(distance(everywhere(system.growth_rate), modes.growth_rate), 1e-13);
     EXPECT_LE(distance(everywhere(system.self_coupling), modes.diagonal()), 1e-13);
     std::vector<double> zero(system.modes.local_size(), 0.0), net(system.growth_rate);
-    EXPECT_NEAR(system.interaction->loss(zero, net), features.loss(std::vector<double>(n_features, 0.0)),
-                1e-14);
+    EXPECT_NEAR(system.interaction->loss(zero, net), features.loss(std::vector<double>(n_features, 0.0)), 1e-14);
   }
 }
 
@@ -379,10 +369,9 @@ TEST(FeatureSystem, MayStandInTheDeck) {
 }
 
 TEST(FeatureSystem, RefusesToTakeSaturationsForAStart) {
-  EXPECT_EQ(
-      error_of("system.kind = 'modes'\nmodes.features = [[1.0], [2.0]]\nmodes.targets = [1.0, 2.0]\n"
-               "initial.value = 0.1\ninitial.relative_to_saturation = true\n"),
-      "/decks/deck.toml:4: [initial] relative_to_saturation: coupled modes have no saturation of their own");
+  EXPECT_EQ(error_of("system.kind = 'modes'\nmodes.features = [[1.0], [2.0]]\nmodes.targets = [1.0, 2.0]\n"
+                     "initial.value = 0.1\ninitial.relative_to_saturation = true\n"),
+            "/decks/deck.toml:4: [initial] relative_to_saturation: coupled modes have no saturation of their own");
 }
 
 TEST(DiagonalNetworkSystem, HasAModeForEachSignOfAnInput) {
@@ -392,9 +381,8 @@ TEST(DiagonalNetworkSystem, HasAModeForEachSignOfAnInput) {
     features.weight.assign(12, 1.0 / 12);
     const auto file = write(folder, "x" + std::to_string(n_inputs) + ".h5",
                             {{"x", {12, n_inputs}, features.x}, {"y", {12}, features.y}});
-    const std::string text =
-        "system.kind = 'diagonal_network'\ninitial.epsilon = 1e-6\ndiagonal_network.file = '" + file +
-        "'\ndiagonal_network.centre = false\n";
+    const std::string text = "system.kind = 'diagonal_network'\ninitial.epsilon = 1e-6\ndiagonal_network.file = '" +
+                             file + "'\ndiagonal_network.centre = false\n";
     const auto both = system_of(text);
     const auto modes = features.with_both_signs().modes();
     EXPECT_TRUE(both.signed_features);
@@ -452,10 +440,9 @@ TEST(SampleSystem, RefusesRatesThatDoNotFitTheirTargets) {
                      "-3.0]\ninitial.value = 1.0\n"),
             "/decks/deck.toml:3: [samples] growth_rate: entry 1: growth rate -3 must have the sign of the "
             "target 1");
-  EXPECT_EQ(
-      error_of("system.kind = 'samples'\nsamples.target = [0.0, 1.0]\nsamples.growth_rate = [1.0, "
-               "3.0]\ninitial.value = 1.0\n"),
-      "/decks/deck.toml:3: [samples] growth_rate: entry 0: growth rate 1 must have the sign of the target 0");
+  EXPECT_EQ(error_of("system.kind = 'samples'\nsamples.target = [0.0, 1.0]\nsamples.growth_rate = [1.0, "
+                     "3.0]\ninitial.value = 1.0\n"),
+            "/decks/deck.toml:3: [samples] growth_rate: entry 0: growth rate 1 must have the sign of the target 0");
   EXPECT_EQ(error_of("system.kind = 'samples'\nsamples.kind = 'signed'\nsamples.target = [1.0, "
                      "0.0]\nsamples.growth_rate = [1.0, 3.0]\ninitial.value = 1.0\n"),
             "/decks/deck.toml:4: [samples] growth_rate: entry 1: growth rate 3 must be positive and target 0 "

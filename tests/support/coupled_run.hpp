@@ -21,8 +21,7 @@ namespace nqf::test {
 
 /// The system of a deck; `text` without its [time].
 inline structure::ModeSystem system_of(const std::string& text) {
-  return structure::make_mode_system(
-      world(), deck::parse_deck(text + "\ntime.end = 1\n", "deck.toml", {}).cases.at(0));
+  return structure::make_mode_system(world(), deck::parse_deck(text + "\ntime.end = 1\n", "deck.toml", {}).cases.at(0));
 }
 
 /// The coupled modes of tests/reference/modes_coupled.h5, which light one after the other, one going dark on
@@ -42,16 +41,13 @@ inline theory::SaddlePath path_of(structure::ModeSystem& system, const std::vect
                              theory::dense_coupling(coupling, n));
 }
 
-inline solver::IgnitionDetector detector_of(const structure::ModeSystem& system,
-                                            const theory::SaddlePath& path) {
+inline solver::IgnitionDetector detector_of(const structure::ModeSystem& system, const theory::SaddlePath& path) {
   std::vector<double> threshold(system.modes.local_size(), std::numeric_limits<double>::infinity());
   for (std::size_t k = 0; k < threshold.size(); ++k)
-    if (system.growth_rate[k] > 0.0)
-      threshold[k] = std::log(0.5 * system.growth_rate[k] / system.self_coupling[k]);
+    if (system.growth_rate[k] > 0.0) threshold[k] = std::log(0.5 * system.growth_rate[k] / system.self_coupling[k]);
   std::vector<solver::PredictedInterval> intervals;
   for (const auto& lit : path.intervals)
-    intervals.push_back(
-        {lit.mode, lit.lit_time, std::log(lit.lit_value), std::log(lit.smallest_value), lit.dark_time});
+    intervals.push_back({lit.mode, lit.lit_time, std::log(lit.lit_value), std::log(lit.smallest_value), lit.dark_time});
   return {world(), system.modes, threshold, {}, intervals};
 }
 
@@ -83,8 +79,7 @@ struct RecordingSink final : solver::RunSink {
   std::function<void(const Output&)> after_output;
 
   void output(const solver::OutputRow& row) override {
-    outputs.push_back(
-        {row.time, row.loss, row.lit_modes, row.work.steps, {row.state.begin(), row.state.end()}});
+    outputs.push_back({row.time, row.loss, row.lit_modes, row.work.steps, {row.state.begin(), row.state.end()}});
     if (after_output) after_output(outputs.back());
   }
   void events(std::span<const solver::Event> events) override {
@@ -92,24 +87,20 @@ struct RecordingSink final : solver::RunSink {
   }
   void flush() override { ++flushes; }
   void checkpoint(const solver::Progress& p) override {
-    checkpoints.push_back({p,
-                           {p.state.begin(), p.state.end()},
-                           {p.lit.begin(), p.lit.end()},
-                           {p.ignitions.begin(), p.ignitions.end()}});
+    checkpoints.push_back(
+        {p, {p.state.begin(), p.state.end()}, {p.lit.begin(), p.lit.end()}, {p.ignitions.begin(), p.ignitions.end()}});
   }
 };
 
 inline std::vector<double> equal_times(double end, std::int64_t n) {
   std::vector<double> times;
-  for (std::int64_t i = 0; i <= n; ++i)
-    times.push_back(end * static_cast<double>(i) / static_cast<double>(n));
+  for (std::int64_t i = 0; i <= n; ++i) times.push_back(end * static_cast<double>(i) / static_cast<double>(n));
   return times;
 }
 
 /// Runs to the end of the schedule, without stop requests unless signals come.
-inline solver::RunOutcome run(solver::Evolution& evolution, solver::IgnitionDetector& detector,
-                              solver::RunSink& sink, const solver::Schedule& schedule,
-                              const std::optional<solver::Progress>& resume = {}) {
+inline solver::RunOutcome run(solver::Evolution& evolution, solver::IgnitionDetector& detector, solver::RunSink& sink,
+                              const solver::Schedule& schedule, const std::optional<solver::Progress>& resume = {}) {
   parallel::Log log(world(), true);
   solver::StopControl stop(world(), {}, {}, 1e6);
   return solver::RunLoop(world(), evolution, detector, sink, stop, log, schedule).run(resume, "");

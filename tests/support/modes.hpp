@@ -34,9 +34,8 @@ inline std::vector<double> everywhere(std::span<const double> local) {
 inline bool same_on_all_ranks(std::span<const double> values) {
   std::vector<double> roots(values.begin(), values.end());
   world().broadcast(std::span<double>(roots));
-  return world().all(std::equal(values.begin(), values.end(), roots.begin(), [](double a, double b) {
-    return a == b || (std::isnan(a) && std::isnan(b));
-  }));
+  return world().all(std::equal(values.begin(), values.end(), roots.begin(),
+                                [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }));
 }
 
 inline std::vector<double> random_normal(std::int64_t n, std::uint64_t seed) {
@@ -91,8 +90,8 @@ struct Modes {
     for (std::int64_t l = 0; l < size(); ++l)
       rows.insert(rows.end(), coupling.begin() + l * size() + modes.begin(),
                   coupling.begin() + l * size() + modes.end());
-    return std::make_unique<structure::DenseInteraction>(world(), modes, std::move(rows),
-                                                         own(growth_rate, modes), loss_at_zero);
+    return std::make_unique<structure::DenseInteraction>(world(), modes, std::move(rows), own(growth_rate, modes),
+                                                         loss_at_zero);
   }
 };
 
@@ -138,8 +137,7 @@ struct Features {
     long double sum = 0.0L;
     for (std::int64_t n = 0; n < n_samples; ++n) {
       long double f = 0.0L;
-      for (std::int64_t k = 0; k < n_features; ++k)
-        f += static_cast<long double>(x[n * n_features + k]) * z[k];
+      for (std::int64_t k = 0; k < n_features; ++k) f += static_cast<long double>(x[n * n_features + k]) * z[k];
       sum += 0.5L * weight[n] * (f - y[n]) * (f - y[n]);
     }
     return static_cast<double>(sum);
@@ -154,10 +152,9 @@ struct Features {
   /// Formed from rows over the ranks.
   std::unique_ptr<structure::DenseInteraction> formed(bool is_signed) const {
     const parallel::Partition rows(n_samples, world());
-    const std::vector<double> own_x(x.begin() + rows.begin() * n_features,
-                                    x.begin() + rows.end() * n_features);
-    return structure::DenseInteraction::from_features(world(), n_features, own_x, own(y, rows),
-                                                      own(weight, rows), is_signed);
+    const std::vector<double> own_x(x.begin() + rows.begin() * n_features, x.begin() + rows.end() * n_features);
+    return structure::DenseInteraction::from_features(world(), n_features, own_x, own(y, rows), own(weight, rows),
+                                                      is_signed);
   }
 };
 

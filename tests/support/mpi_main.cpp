@@ -10,7 +10,9 @@ namespace {
 const nqf::parallel::Session* current_session = nullptr;
 }
 
-const nqf::parallel::Comm& nqf::test::world() { return current_session->comm(); }
+const nqf::parallel::Comm& nqf::test::world() {
+  return current_session->comm();
+}
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);

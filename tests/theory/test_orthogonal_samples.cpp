@@ -41,8 +41,7 @@ struct Reference {
     for (std::size_t i = 0; i < p; ++i)
       for (std::size_t j = 0; j < p; ++j) {
         double m = 0.0, element = 0.0;
-        for (std::size_t k = 0; k < w.shape[1]; ++k)
-          m += w.values[i * w.shape[1] + k] * w.values[j * w.shape[1] + k];
+        for (std::size_t k = 0; k < w.shape[1]; ++k) m += w.values[i * w.shape[1] + k] * w.values[j * w.shape[1] + k];
         if (squared)
           for (std::size_t k = 0; k < p; ++k) element += at(sample, i, k) * at(sample, k, j);
         else
@@ -64,9 +63,7 @@ struct Reference {
     }
     return sum;
   }
-  double at(std::size_t sample, std::size_t i, std::size_t j) const {
-    return a.values[(sample * p + i) * p + j];
-  }
+  double at(std::size_t sample, std::size_t i, std::size_t j) const { return a.values[(sample * p + i) * p + j]; }
 
   ReferenceArray a, w;
   std::vector<double> y, time, f;
@@ -161,8 +158,8 @@ TEST(SignedSample, IgnitesFarBelowTheSmallestDouble) {
       EXPECT_NEAR(log_growing_part(s, t), std::log(upper / 2), 4e-16 * (10 - plus));
     }
   // Without the decaying part it is the logistic sample of 4.2.
-  EXPECT_NEAR(ignition_time(SignedSample{1.25, 2.0, -1e3, -infinity}),
-              ignition_time(DefiniteSample{1.25, 2.0, -1e3}), 1e-12);
+  EXPECT_NEAR(ignition_time(SignedSample{1.25, 2.0, -1e3, -infinity}), ignition_time(DefiniteSample{1.25, 2.0, -1e3}),
+              1e-12);
 }
 
 TEST(SignedSample, NoIgnitionWhenItStartsAboveHalfOrHasNothingToReach) {

@@ -32,8 +32,7 @@ std::vector<double> loss_of(const std::vector<LogisticMode>& modes, const std::v
 }
 
 // ζ_k = k^{−α₂}, V_k = k^{−α₁}, z_k(0) = ε c k^{−β₀}.
-std::vector<LogisticMode> power_law_modes(int n, double alpha_1, double alpha_2, double beta_0,
-                                          double log_scale) {
+std::vector<LogisticMode> power_law_modes(int n, double alpha_1, double alpha_2, double beta_0, double log_scale) {
   std::vector<LogisticMode> modes;
   for (int k = 1; k <= n; ++k) {
     const double zeta = std::pow(k, -alpha_2);

@@ -99,8 +99,8 @@ TEST(SaddlePath, ReproducesTheReferenceWithItsExtinction) {
   for (std::size_t i = 0; i < path.lit.size(); ++i) z[path.lit[i]] = path.values[i];
   for (std::size_t k = 0; k < 6; ++k) EXPECT_NEAR(z[k], final[k], 1e-7);
   // Mode 3 lights at its fourth saddle and is out at the sixth: its interval ends there.
-  const auto interval = std::find_if(path.intervals.begin(), path.intervals.end(),
-                                     [](const LitInterval& lit) { return lit.mode == 3; });
+  const auto interval =
+      std::find_if(path.intervals.begin(), path.intervals.end(), [](const LitInterval& lit) { return lit.mode == 3; });
   ASSERT_NE(interval, path.intervals.end());
   EXPECT_EQ(interval->dark_time, path.events[6].time);
   EXPECT_EQ(interval->lit_value, path.events[3].value);
@@ -177,8 +177,7 @@ TEST(SaddlePath, EverySaddleMeetsItsOptimalityConditionsOnRandomProblems) {
     // The last saddle is the global minimum: no mode, dark or lit, has a positive rate left.
     for (std::int64_t k = 0; k < p.size(); ++k) {
       double rate = p.growth_rate[k];
-      for (std::size_t i = 0; i < path.lit.size(); ++i)
-        rate -= p.coupling[path.lit[i] * p.size() + k] * path.values[i];
+      for (std::size_t i = 0; i < path.lit.size(); ++i) rate -= p.coupling[path.lit[i] * p.size() + k] * path.values[i];
       EXPECT_LT(rate, 1e-10);
     }
   }

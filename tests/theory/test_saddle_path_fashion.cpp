@@ -13,8 +13,8 @@
 #include "nqf/theory/saddle_path.hpp"
 #include "reference_file.hpp"
 
-extern "C" void dsyrk_(const char*, const char*, const int*, const int*, const double*, const double*,
-                       const int*, const double*, double*, const int*);
+extern "C" void dsyrk_(const char*, const char*, const int*, const int*, const double*, const double*, const int*,
+                       const double*, double*, const int*);
 
 namespace nqf::theory {
 namespace {
@@ -31,8 +31,7 @@ std::string folder() {
 std::vector<unsigned char> read_idx(const std::string& name, std::size_t header, std::size_t size) {
   std::unique_ptr<gzFile_s, int (*)(gzFile_s*)> file(gzopen((folder() + "/" + name).c_str(), "rb"), gzclose);
   std::vector<unsigned char> bytes(header + size);
-  if (!file ||
-      gzread(file.get(), bytes.data(), static_cast<unsigned>(bytes.size())) != static_cast<int>(bytes.size()))
+  if (!file || gzread(file.get(), bytes.data(), static_cast<unsigned>(bytes.size())) != static_cast<int>(bytes.size()))
     return {};
   bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header));
   return bytes;
@@ -89,8 +88,8 @@ class FashionPath : public ::testing::Test {
   }
 
   static SaddlePath path(const PathLimits& limits) {
-    return saddle_path(growth_rate_, diagonal_, std::vector<double>(n_modes, -1.0),
-                       dense_coupling(coupling_, n_modes), limits);
+    return saddle_path(growth_rate_, diagonal_, std::vector<double>(n_modes, -1.0), dense_coupling(coupling_, n_modes),
+                       limits);
   }
 
   inline static std::vector<double> coupling_, growth_rate_, diagonal_;

@@ -58,8 +58,7 @@ TEST(SingleSample, ObeysItsEquationWithModesOfEverySize) {
     for (double t : {0.05, 0.4, 1.5, 4.0, 9.0}) {
       const double tau = sample.tau(t);
       double f = 0.0;
-      for (std::size_t k = 0; k < strength.size(); ++k)
-        f += strength[k] * std::exp(start[k] + strength[k] * tau);
+      for (std::size_t k = 0; k < strength.size(); ++k) f += strength[k] * std::exp(start[k] + strength[k] * tau);
       EXPECT_NEAR(sample.output(t), f, 1e-12 * 14) << y << ' ' << t;
       // dτ/dt to O(h⁸); the flow's fastest rate is 4S' < 200 at the start, hence the h.
       const double h = 2e-4, c[] = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};

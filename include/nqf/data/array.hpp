@@ -30,13 +30,13 @@ std::vector<double> load_array(const parallel::Comm& comm, const deck::ArraySour
                                const parallel::Partition& partition, Sign sign = Sign::any);
 
 /// As load_array, all `length` entries on every rank. Each rank reads its share; one gather.
-std::vector<double> load_replicated(const parallel::Comm& comm, const deck::ArraySource& source,
-                                    std::int64_t length, Sign sign = Sign::any);
+std::vector<double> load_replicated(const parallel::Comm& comm, const deck::ArraySource& source, std::int64_t length,
+                                    Sign sign = Sign::any);
 
 /// `source` if the deck gives it; else data set `dataset` of `file` if there is one; else absent. For the
 /// arrays that a system's `file` may bring instead of the deck. An empty `file` brings nothing. Collective.
 /// @throws DataError if the file cannot be read
-deck::ArraySource or_dataset(const parallel::Comm& comm, const deck::ArraySource& source,
-                             const std::string& file, const std::string& dataset);
+deck::ArraySource or_dataset(const parallel::Comm& comm, const deck::ArraySource& source, const std::string& file,
+                             const std::string& dataset);
 
 }  // namespace nqf::data

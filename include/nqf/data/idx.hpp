@@ -39,8 +39,7 @@ struct IdxImages {
   std::int64_t n_in_file = 0;  ///< images in the file, also those beyond the limit
   std::int64_t image_rows = 0;
   std::int64_t image_columns = 0;
-  std::vector<double>
-      pixels;  ///< rows.local_size() × (image_rows·image_columns), row-major, as stored (0 … 255)
+  std::vector<double> pixels;  ///< rows.local_size() × (image_rows·image_columns), row-major, as stored (0 … 255)
 };
 
 struct IdxLabels {

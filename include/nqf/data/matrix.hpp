@@ -33,12 +33,11 @@ std::vector<double> load_matrix(const parallel::Comm& comm, const deck::MatrixSo
 /// to `tolerance` times its largest entry. Collective; memory: as much again as the local rows.
 /// @throws DeckError or DataError if it is not square, or naming the first such pair: "entry (2, 0) is 3, but
 /// (0, 2) is 4"
-void check_symmetric(const parallel::Comm& comm, const deck::MatrixSource& source,
-                     std::span<const double> local, const parallel::Partition& rows, std::int64_t n_columns,
-                     double tolerance = 1e-12);
+void check_symmetric(const parallel::Comm& comm, const deck::MatrixSource& source, std::span<const double> local,
+                     const parallel::Partition& rows, std::int64_t n_columns, double tolerance = 1e-12);
 
 /// As or_dataset for arrays (array.hpp).
-deck::MatrixSource or_dataset(const parallel::Comm& comm, const deck::MatrixSource& source,
-                              const std::string& file, const std::string& dataset);
+deck::MatrixSource or_dataset(const parallel::Comm& comm, const deck::MatrixSource& source, const std::string& file,
+                              const std::string& dataset);
 
 }  // namespace nqf::data

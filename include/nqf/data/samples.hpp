@@ -13,13 +13,12 @@ namespace nqf::data {
 struct RegressionSamples {
   parallel::Partition rows;  ///< N samples over the ranks
   std::int64_t n_features = 0;
-  std::vector<double> x;       ///< rows.local_size() × n_features, row-major
-  std::vector<double> y;       ///< rows.local_size()
-  std::vector<double> weight;  ///< rows.local_size(), ≥ 0, sum over all ranks 1
-  std::vector<double> x_mean;  ///< n_features, on every rank: what was subtracted; empty if nothing was
-  double y_mean = 0.0;         ///< what was subtracted
-  std::int64_t image_rows =
-      0;  ///< a feature is pixel (row, column) = (k / image_columns, k % image_columns); 0 if not
+  std::vector<double> x;        ///< rows.local_size() × n_features, row-major
+  std::vector<double> y;        ///< rows.local_size()
+  std::vector<double> weight;   ///< rows.local_size(), ≥ 0, sum over all ranks 1
+  std::vector<double> x_mean;   ///< n_features, on every rank: what was subtracted; empty if nothing was
+  double y_mean = 0.0;          ///< what was subtracted
+  std::int64_t image_rows = 0;  ///< a feature is pixel (row, column) = (k / image_columns, k % image_columns); 0 if not
   std::int64_t image_columns = 0;
 };
 

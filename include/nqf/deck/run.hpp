@@ -29,25 +29,25 @@ enum class NewtonSolver { automatic, direct, krylov };
 
 /// Table [solver].
 struct SolverOptions {
-  SolutionForm form = SolutionForm::integrate;     ///< "integrate" (CVODE) or "closed" (closed form, where one exists)
-  double rtol = 0.0;                               ///< relative tolerance on ln z [-]; may be 0
-  double atol = 1e-8;                              ///< absolute tolerance on ln z: the relative error of z [-]
-  std::int64_t max_steps = 100000;                 ///< internal steps allowed between two outputs
-  double max_step = 0.0;                           ///< largest step [time]; 0: no limit
-  NewtonSolver newton = NewtonSolver::automatic;   ///< "auto", "direct" (LAPACK on the lit set) or "krylov"
-  bool single_precision = true;                    ///< Newton's products with a dense coupling in single precision
-  double lit_threshold = 1e-3;                     ///< a mode is in the Newton system when gamma C_kk z_k exceeds it [-]
-  double dark_fraction = 1e-4;                     ///< rhs skips modes that together change it by less than this × atol
-  double loss_tolerance = 1e-6;                    ///< allowed rise of the loss over an earlier value, relative to that at t = 0 [-]
+  SolutionForm form = SolutionForm::integrate;    ///< "integrate" (CVODE) or "closed" (closed form, where one exists)
+  double rtol = 0.0;                              ///< relative tolerance on ln z [-]; may be 0
+  double atol = 1e-8;                             ///< absolute tolerance on ln z: the relative error of z [-]
+  std::int64_t max_steps = 100000;                ///< internal steps allowed between two outputs
+  double max_step = 0.0;                          ///< largest step [time]; 0: no limit
+  NewtonSolver newton = NewtonSolver::automatic;  ///< "auto", "direct" (LAPACK on the lit set) or "krylov"
+  bool single_precision = true;                   ///< Newton's products with a dense coupling in single precision
+  double lit_threshold = 1e-3;                    ///< a mode is in the Newton system when gamma C_kk z_k exceeds it [-]
+  double dark_fraction = 1e-4;                    ///< rhs skips modes that together change it by less than this × atol
+  double loss_tolerance = 1e-6;  ///< allowed rise of the loss over an earlier value, relative to that at t = 0 [-]
   static SolverOptions from(TableReader table);
 };
 
 /// Table [output].
 struct OutputOptions {
-  std::int64_t snapshot_every = 1;     ///< outputs between snapshots of ln z
-  std::int64_t modes_limit = 256;      ///< modes in a snapshot: all up to this, else a logarithmic selection
-  bool theory_arrays = true;           ///< write /theory/growth_rate, saturation, drop, log_initial (K each)
-  std::int64_t path_events = 100000;   ///< longest saddle path to compute
+  std::int64_t snapshot_every = 1;    ///< outputs between snapshots of ln z
+  std::int64_t modes_limit = 256;     ///< modes in a snapshot: all up to this, else a logarithmic selection
+  bool theory_arrays = true;          ///< write /theory/growth_rate, saturation, drop, log_initial (K each)
+  std::int64_t path_events = 100000;  ///< longest saddle path to compute
   static OutputOptions from(TableReader table);
 };
 

@@ -24,8 +24,8 @@ struct SystemOptions {
 /// Dense: growth_rate with coupling (C, K×K). Factored: features (F, N×K) with targets (N), C = 4 Fᵀ diag(π) F,
 /// ζ = 4 Fᵀ diag(π) y.
 struct ModesOptions {
-  std::int64_t count = 0;   ///< K; needed where every array is a power law or one number, else checked against them
-  std::string file;         ///< HDF5 file with growth_rate, coupling | features, targets [, weight], initial | log_initial
+  std::int64_t count = 0;  ///< K; needed where every array is a power law or one number, else checked against them
+  std::string file;  ///< HDF5 file with growth_rate, coupling | features, targets [, weight], initial | log_initial
   ArraySource growth_rate;  ///< ζ_k [1/time]
   ArraySource saturation;   ///< z*_k
   ArraySource drop;         ///< V_k
@@ -40,14 +40,14 @@ struct ModesOptions {
 /// Table [diagonal_network] (system.kind = "diagonal_network"): f = Σ_k x_k (u_k² − v_k²) (signed) or Σ_k x_k u_k².
 /// Data: IDX images and labels, gzip or plain (one class against the rest), or an HDF5 file with x (N×n), y (N).
 struct DiagonalNetworkOptions {
-  bool is_signed = true;     ///< key "signed": modes k = +x_k and n + k = −x_k
-  std::string images;        ///< IDX file of images
-  std::string labels;        ///< IDX file of labels
+  bool is_signed = true;          ///< key "signed": modes k = +x_k and n + k = −x_k
+  std::string images;             ///< IDX file of images
+  std::string labels;             ///< IDX file of labels
   std::int64_t target_class = 0;  ///< key "class": y = 1 where the label is this one
-  std::int64_t samples = 0;  ///< use the first so many samples; 0: all
-  std::string file;          ///< HDF5 file with x, y instead of images and labels
-  double scale = 1.0;        ///< inputs are multiplied by this (1/255 makes bytes to [0, 1])
-  bool centre = true;        ///< subtract the means of inputs and targets
+  std::int64_t samples = 0;       ///< use the first so many samples; 0: all
+  std::string file;               ///< HDF5 file with x, y instead of images and labels
+  double scale = 1.0;             ///< inputs are multiplied by this (1/255 makes bytes to [0, 1])
+  bool centre = true;             ///< subtract the means of inputs and targets
   Place place;
   static DiagonalNetworkOptions from(TableReader table);
 };
@@ -76,12 +76,12 @@ struct SingleSampleOptions {
 
 /// Table [initial]: exactly one of value, log_value, epsilon, or none where the system's file brings it.
 struct InitialOptions {
-  ArraySource value;          ///< z_k(0) (samples: f_n(0); signed: κ z₊(0))
-  ArraySource log_value;      ///< ln z_k(0)
-  LogNumber epsilon;          ///< z_k(0) = epsilon · shape_k
-  ArraySource shape;          ///< default 1
+  ArraySource value;                    ///< z_k(0) (samples: f_n(0); signed: κ z₊(0))
+  ArraySource log_value;                ///< ln z_k(0)
+  LogNumber epsilon;                    ///< z_k(0) = epsilon · shape_k
+  ArraySource shape;                    ///< default 1
   bool relative_to_saturation = false;  ///< multiply by z*_k (samples: y_n)
-  ArraySource minus_ratio;    ///< signed samples: κ z₋(0) = minus_ratio · κ z₊(0); default 1
+  ArraySource minus_ratio;              ///< signed samples: κ z₋(0) = minus_ratio · κ z₊(0); default 1
   Place place;
   static InitialOptions from(TableReader table);
 };

@@ -143,8 +143,7 @@ class TableReader {
                                     const Entry& entry) const;
   /// The keys of an inline table: { file, dataset }, or { coefficient, exponent } where `power_law` allows
   /// it.
-  std::variant<FileArray, PowerLaw> inline_array(const Declaration& key, const Node& node,
-                                                 bool power_law) const;
+  std::variant<FileArray, PowerLaw> inline_array(const Declaration& key, const Node& node, bool power_law) const;
   const Node* find(std::string_view key) const;
   std::string label(std::string_view key) const;
   std::string resolve_path(const std::string& path) const;

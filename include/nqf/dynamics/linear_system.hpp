@@ -23,11 +23,11 @@ class LinearSystem {
   virtual void forget() {}
 
   struct Statistics {
-    std::int64_t setups = 0;            ///< calls of setup()
-    std::int64_t factorisations = 0;    ///< dense factorisations among them
+    std::int64_t setups = 0;          ///< calls of setup()
+    std::int64_t factorisations = 0;  ///< dense factorisations among them
     std::int64_t solves = 0;
-    std::int64_t iterations = 0;        ///< of the iterative method, over all solves
-    std::int64_t lit = 0;               ///< size of the latest system
+    std::int64_t iterations = 0;  ///< of the iterative method, over all solves
+    std::int64_t lit = 0;         ///< size of the latest system
   };
   const Statistics& statistics() const noexcept { return statistics_; }
 

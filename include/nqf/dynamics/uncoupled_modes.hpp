@@ -10,11 +10,11 @@ namespace nqf::dynamics {
 ///   dχ_k/dt = ζ_k − C_k (e^{χ_k} − e^{q_k − χ_k}),   excess loss Σ_k s_k (⅛ C_k f_k² − ¼ ζ_k f_k + V_k),
 /// f_k = e^{χ_k} − e^{q_k−χ_k}, V_k = ζ_k²/(8 C_k) if ζ_k > 0, else 0.
 struct UncoupledParameters {
-  std::vector<double> growth_rate;      ///< ζ_k [1/time]
-  std::vector<double> self_coupling;    ///< C_k > 0 [1/time]
-  std::vector<double> loss_scale;       ///< s_k; empty: 1
-  std::vector<double> log_product;      ///< q_k = ln Q_k of a signed sample (Q = κ²z₊z₋); empty: no second part
-  double loss_offset = 0.0;             ///< L where every mode has reached its minimum (over all ranks)
+  std::vector<double> growth_rate;    ///< ζ_k [1/time]
+  std::vector<double> self_coupling;  ///< C_k > 0 [1/time]
+  std::vector<double> loss_scale;     ///< s_k; empty: 1
+  std::vector<double> log_product;    ///< q_k = ln Q_k of a signed sample (Q = κ²z₊z₋); empty: no second part
+  double loss_offset = 0.0;           ///< L where every mode has reached its minimum (over all ranks)
 };
 
 /// The flow of UncoupledParameters. A step costs O(K/ranks) in time and memory, one reduction of a flag in a rhs.

@@ -23,9 +23,7 @@ class PetscVector {
   Vec get() const noexcept { return vec_.get(); }
   /// The entries this rank owns; valid while the vector lives. Not collective.
   std::span<double> local() noexcept { return {data_, static_cast<std::size_t>(partition_.local_size())}; }
-  std::span<const double> local() const noexcept {
-    return {data_, static_cast<std::size_t>(partition_.local_size())};
-  }
+  std::span<const double> local() const noexcept { return {data_, static_cast<std::size_t>(partition_.local_size())}; }
   const Partition& partition() const noexcept { return partition_; }
 
  private:

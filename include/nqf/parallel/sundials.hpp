@@ -14,7 +14,8 @@
 #include "nqf/parallel/handle.hpp"
 
 // What changed between SUNDIALS 6.4 and 7.x, in one place: SUNContext_Create takes the communicator by value since
-// 7.0, realtype became sunrealtype (6.0 has both), booleantype became sunbooleantype (7.0), and SUNErrCode replaced int.
+// 7.0, realtype became sunrealtype (6.0 has both), booleantype became sunbooleantype (7.0), and SUNErrCode replaced
+// int.
 namespace nqf::parallel {
 
 #if SUNDIALS_VERSION_MAJOR >= 7
@@ -31,7 +32,8 @@ inline constexpr SUNErrCode linear_solver_success = SUN_SUCCESS, matrix_success 
 inline constexpr int linear_solver_recoverable = SUNLS_CONV_FAIL, linear_solver_unrecoverable = SUN_ERR_EXT_FAIL;
 #else
 inline constexpr int linear_solver_success = SUNLS_SUCCESS, matrix_success = SUNMAT_SUCCESS;
-inline constexpr int linear_solver_recoverable = SUNLS_CONV_FAIL, linear_solver_unrecoverable = SUNLS_PACKAGE_FAIL_UNREC;
+inline constexpr int linear_solver_recoverable = SUNLS_CONV_FAIL,
+                     linear_solver_unrecoverable = SUNLS_PACKAGE_FAIL_UNREC;
 #endif
 
 /// Keeps CVODE from printing: its latest error message goes to `message`, which must outlive the integrator.

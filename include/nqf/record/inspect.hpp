@@ -18,10 +18,9 @@ struct FileSummary {
     std::string description;
   };
   Kind kind = Kind::result;
-  std::vector<std::pair<std::string, std::string>>
-      attributes;                   ///< of the root group; of a checkpoint also all scalars
-  std::vector<Item> items;          ///< data sets, by path
-  std::vector<std::string> damage;  ///< what is wrong with it; empty: intact
+  std::vector<std::pair<std::string, std::string>> attributes;  ///< of the root group; of a checkpoint also all scalars
+  std::vector<Item> items;                                      ///< data sets, by path
+  std::vector<std::string> damage;                              ///< what is wrong with it; empty: intact
 };
 
 /// Not collective: to be called by one rank, also while a run writes the file. A checkpoint is checked

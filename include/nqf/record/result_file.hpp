@@ -31,8 +31,7 @@ class Scope {
 
   /// Nothing if the object or the attribute is missing or of another type.
   std::optional<std::string> text_attribute(const std::string& object, const std::string& name) const;
-  std::optional<std::vector<std::string>> texts_attribute(const std::string& object,
-                                                          const std::string& name) const;
+  std::optional<std::vector<std::string>> texts_attribute(const std::string& object, const std::string& name) const;
   std::optional<double> real_attribute(const std::string& object, const std::string& name) const;
   std::optional<std::int64_t> integer_attribute(const std::string& object, const std::string& name) const;
 
@@ -52,12 +51,10 @@ class Scope {
 
   /// Distributed arrays, written by all ranks: `local` holds this rank's rows of `partition`, each of
   /// `row_length` numbers (1: a vector).
-  void write_distributed(const std::string& path, std::span<const double> local,
-                         const parallel::Partition& partition, const DataInfo& info,
-                         std::int64_t row_length = 1);
+  void write_distributed(const std::string& path, std::span<const double> local, const parallel::Partition& partition,
+                         const DataInfo& info, std::int64_t row_length = 1);
   void write_distributed(const std::string& path, std::span<const std::int64_t> local,
-                         const parallel::Partition& partition, const DataInfo& info,
-                         std::int64_t row_length = 1);
+                         const parallel::Partition& partition, const DataInfo& info, std::int64_t row_length = 1);
 
   /// The table of a group, the same object for the same path; it lives as long as the file.
   Table& table(const std::string& path);

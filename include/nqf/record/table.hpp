@@ -25,8 +25,7 @@ class Value {
  public:
   template <std::integral T>
   Value(T value)
-      : kind_(std::same_as<T, bool> ? Kind::flag : Kind::integer),
-        integer_(static_cast<std::int64_t>(value)) {}
+      : kind_(std::same_as<T, bool> ? Kind::flag : Kind::integer), integer_(static_cast<std::int64_t>(value)) {}
   template <std::floating_point T>
   Value(T value) : kind_(Kind::real), real_(static_cast<double>(value)) {}
 
@@ -63,8 +62,7 @@ class Table {
   /// column of doubles, not the reverse. Values of ranks other than the root are ignored, but must be as
   /// many.
   void append(std::span<const Value> values, std::span<const std::span<const double>> matrices = {});
-  void append(std::initializer_list<Value> values,
-              std::initializer_list<std::span<const double>> matrices = {}) {
+  void append(std::initializer_list<Value> values, std::initializer_list<std::span<const double>> matrices = {}) {
     append(std::span(values.begin(), values.size()), std::span(matrices.begin(), matrices.size()));
   }
 

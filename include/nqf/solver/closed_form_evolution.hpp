@@ -9,9 +9,9 @@ namespace nqf::solver {
 
 /// A closed-form solution as plain functions of this rank's modes; none of them is collective but `loss`.
 struct ClosedForm {
-  std::function<void(double t, std::span<double> state)> state;            ///< ln z of the own modes
-  std::function<double(std::int64_t local_mode, double t)> log_value;      ///< ln z of one own mode
-  std::function<double(double t, std::span<const double> state)> loss;     ///< collective
+  std::function<void(double t, std::span<double> state)> state;         ///< ln z of the own modes
+  std::function<double(std::int64_t local_mode, double t)> log_value;   ///< ln z of one own mode
+  std::function<double(double t, std::span<const double> state)> loss;  ///< collective
 };
 
 /// A closed form behind the interface of an integration, so that output, events, checkpoints and stopping are the same.

@@ -62,7 +62,7 @@ class CvodeEvolution final : public Evolution {
   std::string message_;             // what CVODE said last
   std::exception_ptr pending_;      // an exception that must not cross CVODE
   bool slope_is_current_ = false;
-  WorkCounters work_, work_before_;  // work_before_: up to the last restart
+  WorkCounters work_, work_before_;                  // work_before_: up to the last restart
   dynamics::LinearSystem::Statistics linear_start_;  // the linear system counts on, work_before_ starts anew
 
   std::vector<double> polynomials_;

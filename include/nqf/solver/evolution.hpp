@@ -58,8 +58,8 @@ class Evolution {
   /// Makes next_crossing() ready for these local modes, in this order. Every rank calls it, with its own list.
   virtual void prepare_crossings(std::span<const std::int64_t> local_modes) = 0;
   /// First time in (from, time()] at which ln z of the slot-th prepared mode passes `level` upward (direction +1) or
-  /// downward (−1), on the last step's dense output; NaN if it does not. `from` may lie up to a step before the last one
-  /// began, where the dense output is only extrapolated. Not collective.
+  /// downward (−1), on the last step's dense output; NaN if it does not. `from` may lie up to a step before the last
+  /// one began, where the dense output is only extrapolated. Not collective.
   virtual double next_crossing(std::size_t slot, double level, int direction, double from) const = 0;
   /// dχ/dt at time(), own modes, within the solver's tolerance; empty where no mode can turn round.
   virtual std::span<const double> slope() = 0;

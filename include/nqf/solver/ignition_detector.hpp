@@ -12,18 +12,18 @@ namespace nqf::solver {
 /// One lit interval that theory predicts for a mode, in real time.
 struct PredictedInterval {
   std::int64_t mode = 0;
-  double lit_time = 0.0;          ///< predicted ignition
-  double log_lit_value = 0.0;     ///< ln of its value at the saddle where it lights
-  double log_smallest_value = 0.0;///< ln of its smallest saddle value while lit
-  double dark_time = 0.0;         ///< predicted extinction; infinite if none
+  double lit_time = 0.0;            ///< predicted ignition
+  double log_lit_value = 0.0;       ///< ln of its value at the saddle where it lights
+  double log_smallest_value = 0.0;  ///< ln of its smallest saddle value while lit
+  double dark_time = 0.0;           ///< predicted extinction; infinite if none
 };
 
 /// Finds ignitions and extinctions on each step's dense output, to the solver's tolerance, without CVODE's roots.
 ///
 /// A dark mode ignites at the upward crossing of half the value of its next predicted interval, or of its default
-/// threshold where theory predicts none; a lit one goes dark at the downward crossing of half the smallest value of that
-/// interval, or of the same default. A mode above its threshold at the start is lit, with no event.
-/// Cost of a step: one pass over the own modes, and where some crossed, their polynomials and one sort.
+/// threshold where theory predicts none; a lit one goes dark at the downward crossing of half the smallest value of
+/// that interval, or of the same default. A mode above its threshold at the start is lit, with no event. Cost of a
+/// step: one pass over the own modes, and where some crossed, their polynomials and one sort.
 class IgnitionDetector {
  public:
   /// default_log_threshold  [K_local] ln of the threshold of modes without a predicted interval; +inf: never ignites

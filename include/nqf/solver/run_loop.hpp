@@ -20,7 +20,7 @@ struct Schedule {
   std::int64_t checkpoint_every_outputs = 0;  ///< 0: none by outputs
   std::int64_t checkpoint_every_steps = 0;    ///< accepted steps since the start; 0: none by steps
   std::int64_t max_steps = std::numeric_limits<std::int64_t>::max();  ///< allowed between two outputs
-  double loss_tolerance = 1e-6;               ///< allowed rise of the loss in a step, over |loss| at the start
+  double loss_tolerance = 1e-6;  ///< allowed rise of the loss in a step, over |loss| at the start
 };
 
 /// One row of /series and the state that belongs to it.
@@ -63,9 +63,9 @@ struct RunOutcome {
   WorkCounters work;
 };
 
-/// Carries an evolution to the end of its schedule: steps, finds events, writes outputs, takes checkpoints at the points
-/// the schedule fixes (where the evolution forgets its history, so that a restarted run gives the same bits), watches
-/// that the loss never rises, and stops when asked to.
+/// Carries an evolution to the end of its schedule: steps, finds events, writes outputs, takes checkpoints at the
+/// points the schedule fixes (where the evolution forgets its history, so that a restarted run gives the same bits),
+/// watches that the loss never rises, and stops when asked to.
 class RunLoop {
  public:
   RunLoop(const parallel::Comm& comm, Evolution& evolution, IgnitionDetector& detector, RunSink& sink,

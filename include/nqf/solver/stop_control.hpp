@@ -27,8 +27,8 @@ class StopControl {
   StopControl& operator=(const StopControl&) = delete;
 
   /// From here on the signals are noted, not obeyed, so that one that comes while inputs are read stops the run at its
-  /// first checkpoint and does not kill a rank (a second SIGINT does). The wall time counts from here. To be called first
-  /// thing in main(); needs no MPI.
+  /// first checkpoint and does not kill a rank (a second SIGINT does). The wall time counts from here. To be called
+  /// first thing in main(); needs no MPI.
   static void note_signals_early();
 
   struct Verdict {

@@ -18,8 +18,9 @@ class DenseInteraction final : public Interaction {
   DenseInteraction(const parallel::Comm& comm, const parallel::Partition& modes, std::vector<double> rows,
                    std::vector<double> growth, std::optional<double> loss_at_zero = {});
 
-  /// C = 4 Fᵀ diag(π) F and ζ = 4 Fᵀ diag(π) y from rows over the ranks (x: local rows × n, row-major). With `is_signed`
-  /// the features are (+x, −x), K = 2n, of which only the n × n products are computed. Cost N n² / ranks. Collective.
+  /// C = 4 Fᵀ diag(π) F and ζ = 4 Fᵀ diag(π) y from rows over the ranks (x: local rows × n, row-major). With
+  /// `is_signed` the features are (+x, −x), K = 2n, of which only the n × n products are computed. Cost N n² / ranks.
+  /// Collective.
   static std::unique_ptr<DenseInteraction> from_features(const parallel::Comm& comm, std::int64_t n_features,
                                                          std::span<const double> x, std::span<const double> y,
                                                          std::span<const double> weight, bool is_signed);
@@ -28,8 +29,7 @@ class DenseInteraction final : public Interaction {
   void apply_approximately(std::span<const double> z, std::span<double> out) override;
   void net_growth(std::span<const double> z, std::span<double> out) override;
   double loss(std::span<const double> z, std::span<const double> net) override;
-  void block(std::span<const std::int64_t> rows, std::span<const std::int64_t> columns,
-             std::span<double> out) override;
+  void block(std::span<const std::int64_t> rows, std::span<const std::int64_t> columns, std::span<double> out) override;
   double apply_cost(std::int64_t n_lit) const override;
   double memory_doubles() const override { return 1.5 * static_cast<double>(rows_.size()); }
   bool has_absolute_loss() const override { return loss_at_zero_.has_value(); }

@@ -16,8 +16,7 @@ class FactoredInteraction final : public Interaction {
   void apply(std::span<const double> z, std::span<double> out) override;
   void net_growth(std::span<const double> z, std::span<double> out) override;
   double loss(std::span<const double> z, std::span<const double> net) override;
-  void block(std::span<const std::int64_t> rows, std::span<const std::int64_t> columns,
-             std::span<double> out) override;
+  void block(std::span<const std::int64_t> rows, std::span<const std::int64_t> columns, std::span<double> out) override;
   double apply_cost(std::int64_t n_lit) const override;
   double memory_doubles() const override { return static_cast<double>(columns_.size()); }
   bool has_absolute_loss() const override { return true; }

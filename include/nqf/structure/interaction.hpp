@@ -8,8 +8,8 @@
 
 namespace nqf::structure {
 
-/// The quadratic part of commuting structure matrices (THEORY 4.1): growth rates ζ [K] and interaction matrix C [K × K],
-/// symmetric positive semidefinite, both in 1/time, of
+/// The quadratic part of commuting structure matrices (THEORY 4.1): growth rates ζ [K] and interaction matrix C [K ×
+/// K], symmetric positive semidefinite, both in 1/time, of
 ///   dz_k/dt = z_k (ζ_k − Σ_l C_kl z_l),   L(z) = L_0 − ¼ ζ·z + ⅛ z·Cz.
 /// Layout: every rank holds and gets the modes of its block of `modes()`, in rank order. Entries of z that are zero are
 /// skipped, so the cost falls with the number of dark modes. A NaN in z on any rank gives NaN on every rank.
@@ -21,7 +21,8 @@ class Interaction {
   virtual void apply(std::span<const double> z, std::span<double> out) = 0;
   /// out ≈ C z to single precision, where that is cheaper; for Newton corrections, which need a few digits only.
   virtual void apply_approximately(std::span<const double> z, std::span<double> out) { apply(z, out); }
-  /// out = ζ − C z, own entries; where residuals are at hand they are formed first, which loses fewer digits. Collective.
+  /// out = ζ − C z, own entries; where residuals are at hand they are formed first, which loses fewer digits.
+  /// Collective.
   virtual void net_growth(std::span<const double> z, std::span<double> out) = 0;
   /// L(z), given net = ζ − C z. Collective.
   virtual double loss(std::span<const double> z, std::span<const double> net) = 0;

@@ -28,17 +28,17 @@ struct ModeSystem {
   double loss_offset = 0.0;           ///< loss that no mode can take away (uncoupled kinds)
   bool absolute_loss = false;         ///< targets fix the constant of the loss; else it is the excess over its minimum
   std::unique_ptr<Interaction> interaction;  ///< coupled only
-  double asymmetry = 0.0;             ///< largest relative asymmetry of a coupling that was given, already symmetrised
-  std::string coupling_source;        ///< where a coupling that was given stands, for messages
+  double asymmetry = 0.0;       ///< largest relative asymmetry of a coupling that was given, already symmetrised
+  std::string coupling_source;  ///< where a coupling that was given stands, for messages
 
   /// A single sample has a closed form: a_k (all modes, every rank) and y.
   std::vector<double> sample_strengths;
   std::optional<double> sample_target;
 
-  std::optional<double> log_epsilon;  ///< ln ε, where the deck names ε
-  std::string mode_name = "mode";     ///< "mode", "sample" or "pixel", for messages and descriptions
+  std::optional<double> log_epsilon;               ///< ln ε, where the deck names ε
+  std::string mode_name = "mode";                  ///< "mode", "sample" or "pixel", for messages and descriptions
   std::int64_t image_rows = 0, image_columns = 0;  ///< modes are pixels of images; 0: they are not
-  bool signed_features = false;       ///< modes k and K/2 + k are +x_k and −x_k
+  bool signed_features = false;                    ///< modes k and K/2 + k are +x_k and −x_k
 
   /// Power laws the deck states, for the predicted exponent: ζ ~ k^−growth, V ~ k^−drop, z(0) ~ k^−initial; samples:
   /// y ~ n^−target.

@@ -11,11 +11,9 @@ namespace nqf::theory {
 /// Indices are global, in [0, K), without repetition, in the order of the caller's own list (not sorted).
 struct Coupling {
   /// out [K] = C[:, lit] z; lit and z have the same length, possibly 0 (then out = 0).
-  std::function<void(std::span<const std::int64_t> lit, std::span<const double> z, std::span<double> out)>
-      apply;
+  std::function<void(std::span<const std::int64_t> lit, std::span<const double> z, std::span<double> out)> apply;
   /// out [rows × columns], column-major: C[rows, columns].
-  std::function<void(std::span<const std::int64_t> rows, std::span<const std::int64_t> columns,
-                     std::span<double> out)>
+  std::function<void(std::span<const std::int64_t> rows, std::span<const std::int64_t> columns, std::span<double> out)>
       block;
 };
 

@@ -29,9 +29,8 @@ inline double softplus(double x) {
 
 inline void require_saturating(const LogisticMode& m) {
   if (m.self_coupling > 0 || (m.self_coupling == 0 && m.growth_rate <= 0)) return;
-  throw std::domain_error("logistic mode with growth rate " + std::to_string(m.growth_rate) +
-                          " and self-coupling " + std::to_string(m.self_coupling) +
-                          ": it has no saturation and grows without bound");
+  throw std::domain_error("logistic mode with growth rate " + std::to_string(m.growth_rate) + " and self-coupling " +
+                          std::to_string(m.self_coupling) + ": it has no saturation and grows without bound");
 }
 
 /// ln φ(t), φ = (e^{ζt} − 1)/ζ; −∞ at t = 0.

@@ -23,7 +23,7 @@ struct NonnegativeMinimum {
 /// @throws std::domain_error if there is no minimum (a mode grows without saturation), or C proves not
 /// positive
 ///         semidefinite on the lit set
-NonnegativeMinimum nonnegative_minimum(std::span<const double> growth_rate,
-                                       std::span<const double> self_coupling, const Coupling& coupling);
+NonnegativeMinimum nonnegative_minimum(std::span<const double> growth_rate, std::span<const double> self_coupling,
+                                       const Coupling& coupling);
 
 }  // namespace nqf::theory

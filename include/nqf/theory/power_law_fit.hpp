@@ -44,7 +44,6 @@ struct PowerLawFit {
 /// points in it, a loss there that is not positive, unsorted times or no window at all are refused with a
 /// reason. time [T] increasing (t = 0 allowed), excess_loss [T]. Cost O(T).
 /// @throws std::invalid_argument if the lengths differ
-PowerLawFit fit_power_law(std::span<const double> time, std::span<const double> excess_loss,
-                          const FitOptions& options);
+PowerLawFit fit_power_law(std::span<const double> time, std::span<const double> excess_loss, const FitOptions& options);
 
 }  // namespace nqf::theory

@@ -38,10 +38,10 @@ struct LitInterval {
 };
 
 enum class PathEnd {
-  no_more_events,  ///< every dark mode decays or rests: the last saddle is the minimum
-  residual_zero,   ///< no mode grows or decays: ζ = C z throughout, as when the targets are fitted exactly
-  max_time,        ///< the next event lies beyond limits.max_time
-  max_events,      ///< limits.max_events are recorded
+  no_more_events,     ///< every dark mode decays or rests: the last saddle is the minimum
+  residual_zero,      ///< no mode grows or decays: ζ = C z throughout, as when the targets are fitted exactly
+  max_time,           ///< the next event lies beyond limits.max_time
+  max_events,         ///< limits.max_events are recorded
   saddle_not_unique,  ///< C is singular on the set that lights: the shares depend on the prefactors c_k
   unbounded           ///< a mode grows without saturation (C is singular and ζ not in its range)
 };
@@ -76,7 +76,6 @@ struct SaddlePath {
 /// @throws std::invalid_argument if lengths differ or a number is not finite, with index and value
 /// @throws std::domain_error if C proves not positive semidefinite on the lit set
 SaddlePath saddle_path(std::span<const double> growth_rate, std::span<const double> self_coupling,
-                       std::span<const double> log_initial, const Coupling& coupling,
-                       const PathLimits& limits = {});
+                       std::span<const double> log_initial, const Coupling& coupling, const PathLimits& limits = {});
 
 }  // namespace nqf::theory
