@@ -44,6 +44,9 @@ SolverOptions SolverOptions::from(TableReader table) {
              {{"integrate", SolutionForm::integrate}, {"closed", SolutionForm::closed}});
   table.read("rtol", o.rtol, "relative tolerance on ln z; may be 0 [-]", non_negative);
   table.read("atol", o.atol, "absolute tolerance on ln z: the relative error of z [-]", positive);
+  table.read("norm", o.norm,
+             "error norm over the modes: the largest entry, so that tolerances hold for each, or their mean",
+             {{"max", ErrorNorm::maximum}, {"rms", ErrorNorm::root_mean_square}});
   table.read("max_steps", o.max_steps, "internal steps allowed between two outputs", at_least(1));
   table.read("max_step", o.max_step, "largest step; 0: no limit [time]", non_negative);
   table.read("newton", o.newton, "linear solver: LAPACK on the lit set, Krylov, or by operation count",

@@ -41,8 +41,8 @@ CvodeEvolution::CvodeEvolution(dynamics::Flow& flow, const deck::SolverOptions& 
       context_(parallel::make_sundials_context(flow.comm())),
       memory_(std::make_unique<Memory>()) {
   std::copy(state.begin(), state.end(), state_.local().begin());
-  y_ = make_nvector(state_, context_.get());
-  dky_ = make_nvector(scratch_, context_.get());
+  y_ = make_nvector(state_, context_.get(), options.norm);
+  dky_ = make_nvector(scratch_, context_.get(), options.norm);
   memory_->raw = CVodeCreate(CV_BDF, context_.get());
   if (!memory_->raw) throw LibraryError("CVodeCreate", 0, "no memory");
   void* cvode = memory_->raw;

@@ -102,6 +102,16 @@ double weighted_max_norm(N_Vector x, N_Vector w) {
   return reduce(x, check == 0.0 ? largest : std::numeric_limits<double>::infinity(), MPI_MAX);
 }
 
+double weighted_rms_norm(N_Vector x, N_Vector w) {
+  const auto in = view(x);
+  const double *p = in.data(), *q = view(w).data();
+  const std::size_t n = in.size();
+  double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t i = 0; i < n; ++i) sum += (p[i] * q[i]) * (p[i] * q[i]);
+  return std::sqrt(reduce(x, sum, MPI_SUM) / static_cast<double>(N_VGetLength(x)));
+}
+
 double dot(N_Vector x, N_Vector y) {
   const auto in = view(x);
   const double *p = in.data(), *q = view(y).data();
@@ -178,7 +188,7 @@ std::span<double> view(N_Vector vector) {
   return {entries, static_cast<std::size_t>(n)};
 }
 
-parallel::NVector make_nvector(const parallel::PetscVector& vector, SUNContext context) {
+parallel::NVector make_nvector(const parallel::PetscVector& vector, SUNContext context, deck::ErrorNorm norm) {
   parallel::NVector result(N_VMake_Petsc(vector.get(), context));
   N_Vector_Ops ops = result.get()->ops;
   ops->nvlinearsum = linear_sum;
@@ -188,7 +198,7 @@ parallel::NVector make_nvector(const parallel::PetscVector& vector, SUNContext c
   ops->nvinv = inverse;
   ops->nvabs = absolute;
   ops->nvaddconst = add_constant;
-  ops->nvwrmsnorm = weighted_max_norm;
+  ops->nvwrmsnorm = norm == deck::ErrorNorm::maximum ? weighted_max_norm : weighted_rms_norm;
   ops->nvdotprod = dot;
   ops->nvmaxnorm = max_norm;
   ops->nvmin = minimum;

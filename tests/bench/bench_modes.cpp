@@ -1,6 +1,6 @@
 // Integrates one coupled problem from an HDF5 file (growth_rate K, coupling K×K, log_initial K, end) and prints what it
 // took; the final ln z goes to the second file. Driven by bench_modes.py, which compares with scipy in the same run.
-//   bench_modes PROBLEM OUT newton(auto|direct|krylov) atol
+//   bench_modes PROBLEM OUT newton(auto|direct|krylov) atol norm(max|rms)
 #include <fmt/format.h>
 #include <hdf5.h>
 
@@ -30,7 +30,7 @@ std::vector<double> read(hid_t file, const char* name) {
 
 int main(int argc, char** argv) {
   using namespace nqf;
-  if (argc != 5) return 2;
+  if (argc != 6) return 2;
   const std::string newton = argv[3];
   parallel::Session session(argv[0]);
   const auto& comm = session.comm();
@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
   deck::SolverOptions options;
   options.atol = std::stod(argv[4]);
   options.rtol = options.atol;
+  options.norm = std::string(argv[5]) == "rms" ? deck::ErrorNorm::root_mean_square : deck::ErrorNorm::maximum;
   options.newton = newton == "direct"   ? deck::NewtonSolver::direct
                    : newton == "krylov" ? deck::NewtonSolver::krylov
                                         : deck::NewtonSolver::automatic;

@@ -26,14 +26,16 @@ struct TimeOptions {
 
 enum class SolutionForm { integrate, closed };
 enum class NewtonSolver { automatic, direct, krylov };
+enum class ErrorNorm { maximum, root_mean_square };
 
 /// Table [solver].
 struct SolverOptions {
-  SolutionForm form = SolutionForm::integrate;    ///< "integrate" (CVODE) or "closed" (closed form, where one exists)
-  double rtol = 0.0;                              ///< relative tolerance on ln z [-]; may be 0
-  double atol = 1e-8;                             ///< absolute tolerance on ln z: the relative error of z [-]
-  std::int64_t max_steps = 100000;                ///< internal steps allowed between two outputs
-  double max_step = 0.0;                          ///< largest step [time]; 0: no limit
+  SolutionForm form = SolutionForm::integrate;  ///< "integrate" (CVODE) or "closed" (closed form, where one exists)
+  double rtol = 0.0;                            ///< relative tolerance on ln z [-]; may be 0
+  double atol = 1e-8;                           ///< absolute tolerance on ln z: the relative error of z [-]
+  ErrorNorm norm = ErrorNorm::maximum;  ///< "max": the tolerances hold for every mode; "rms": on average over the modes
+  std::int64_t max_steps = 100000;      ///< internal steps allowed between two outputs
+  double max_step = 0.0;                ///< largest step [time]; 0: no limit
   NewtonSolver newton = NewtonSolver::automatic;  ///< "auto", "direct" (LAPACK on the lit set) or "krylov"
   bool single_precision = true;                   ///< Newton's products with a dense coupling in single precision
   double lit_threshold = 1e-3;                    ///< a mode is in the Newton system when gamma C_kk z_k exceeds it [-]
