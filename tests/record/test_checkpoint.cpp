@@ -252,10 +252,13 @@ TEST(Checkpoint, MissingEntriesAndOtherSizesAreNamed) {
 }
 
 TEST(Checkpoint, RanksThatDisagreeOnAScalarAreABug) {
-  if (world().size() == 1) GTEST_SKIP();
   const Scratch scratch;
   CheckpointStore store(world(), scratch.path());
   CheckpointData data;
   data.integers["rank"] = world().rank();
-  EXPECT_THROW(store.save(data), std::logic_error);
+  if (world().size() == 1) {
+    EXPECT_NO_THROW(store.save(data));  // nobody to disagree with
+  } else {
+    EXPECT_THROW(store.save(data), std::logic_error);
+  }
 }
