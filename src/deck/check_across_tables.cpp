@@ -41,6 +41,7 @@ void check_count(const Reading& reading) {
       known = known || has_length(deck.single_sample.eigenvalues);
       break;
     case SystemKind::diagonal_network:
+    case SystemKind::module:
       return;
   }
   reading.reader(table).require_that(known || count > 0, "count",
@@ -50,6 +51,11 @@ void check_count(const Reading& reading) {
 void check_initial(const Reading& reading) {
   const Deck& deck = reading.deck;
   const auto& initial = reading.reader("initial");
+  if (deck.system.kind == SystemKind::module) {
+    for (const char* key : {"value", "log_value", "epsilon", "shape", "minus_ratio"})
+      initial.require_that(!initial.given(key), key, "belongs to systems of modes; a module starts from [weights]");
+    return;
+  }
   const bool signed_samples = deck.system.kind == SystemKind::samples && deck.samples.kind == SampleKind::signed_pair;
   const bool file_may_bring_it = (deck.system.kind == SystemKind::modes && !deck.modes.file.empty()) ||
                                  (deck.system.kind == SystemKind::samples && !deck.samples.file.empty());
@@ -82,18 +88,45 @@ void check_closed_form(const Reading& reading) {
                                           fmt::format("\"closed\" needs uncoupled modes, but {} couples them", what));
   };
   uncoupled(deck.system.kind != SystemKind::diagonal_network, "a diagonal network");
+  reading.reader("solver").require_that(deck.system.kind != SystemKind::module, "form",
+                                        "\"closed\" belongs to systems of modes; see training.form = \"riccati\"");
   uncoupled(!deck.modes.coupling.given(), "modes.coupling");
   uncoupled(!deck.modes.features.given(), "modes.features");
 }
 
 void check_time_unit(const Reading& reading) {
   const Deck& deck = reading.deck;
+  const bool discrete = deck.system.kind == SystemKind::module && deck.training.algorithm != Algorithm::flow;
+  reading.reader("time").require_that(deck.time.unit != TimeUnit::steps || discrete, "unit",
+                                      "\"steps\" belongs to discrete training (training.algorithm)");
+  const bool module = deck.system.kind == SystemKind::module;
+  reading.reader("time").require_that(deck.time.unit != TimeUnit::log_epsilon || !module, "unit",
+                                      "\"log_epsilon\" belongs to systems of modes with initial.epsilon");
   if (deck.time.unit != TimeUnit::log_epsilon) return;
   reading.reader("time").require_that(deck.initial.epsilon.given(), "unit",
                                       "\"log_epsilon\" counts in ln(1/epsilon) and needs initial.epsilon");
   reading.reader("initial").require_that(
       deck.initial.epsilon.log_value < 0.0, "epsilon",
       fmt::format("must be below 1 where time.unit = \"log_epsilon\", got {}", deck.initial.epsilon.text));
+}
+
+void check_module(const Reading& reading) {
+  const Deck& deck = reading.deck;
+  if (deck.system.kind != SystemKind::module) return;
+  const bool from_file = deck.data.kind == DataKind::hdf5;
+  reading.reader("module").require_that(
+      deck.module.kind != ModuleKind::matrices || from_file || deck.data.kind == DataKind::matrices, "kind",
+      "\"matrices\" needs data.kind = \"hdf5\" with a data set A");
+  reading.reader("weights").require_that(
+      deck.weights.initial != InitialWeights::file || from_file || !deck.weights.file.empty(), "file",
+      "missing, but needed by initial = \"file\"");
+  reading.reader("training")
+      .require_that(deck.training.sampling != BatchSampling::file || from_file, "sampling",
+                    "\"file\" needs data.file with a data set batches");
+  const bool synthetic = deck.data.kind != DataKind::idx && !from_file;
+  reading.reader("training")
+      .require_that(deck.training.sampling != BatchSampling::online || synthetic, "sampling",
+                    "\"online\" needs synthetic data");
 }
 
 }  // namespace
@@ -104,6 +137,7 @@ void check_across_tables(const Reading& reading) {
   check_signed_rates(reading);
   check_closed_form(reading);
   check_time_unit(reading);
+  check_module(reading);
 }
 
 }  // namespace nqf::deck

@@ -27,6 +27,12 @@ const TableEntry tables[] = {
     {"samples", SystemKind::samples, [](Deck& d, TableReader t) { d.samples = SamplesOptions::from(t); }},
     {"single_sample", SystemKind::single_sample,
      [](Deck& d, TableReader t) { d.single_sample = SingleSampleOptions::from(t); }},
+    {"module", SystemKind::module, [](Deck& d, TableReader t) { d.module = ModuleOptions::from(t); }},
+    {"data", SystemKind::module, [](Deck& d, TableReader t) { d.data = DataOptions::from(t); }},
+    {"weights", SystemKind::module, [](Deck& d, TableReader t) { d.weights = WeightsOptions::from(t); }},
+    {"training", SystemKind::module, [](Deck& d, TableReader t) { d.training = TrainingOptions::from(t); }},
+    {"tangent_kernel", SystemKind::module,
+     [](Deck& d, TableReader t) { d.tangent_kernel = TangentKernelOptions::from(t); }},
     {"initial", {}, [](Deck& d, TableReader t) { d.initial = InitialOptions::from(t); }},
     {"time", {}, [](Deck& d, TableReader t) { d.time = TimeOptions::from(t); }},
     {"solver", {}, [](Deck& d, TableReader t) { d.solver = SolverOptions::from(t); }},
@@ -65,9 +71,10 @@ Reading read_tables(const ReadContext& context, const Node& root, const std::vec
     const Node* node = root.find(table.name);
     if (table.system && context.complete && *table.system != reading.deck.system.kind) {
       if (!node) continue;
-      throw DeckError(*node->file, node->line,
-                      fmt::format("[{}]: this table belongs to system.kind = \"{}\", but the kind is \"{}\"{}",
-                                  table.name, table.name, system_name(reading.deck.system.kind), in_case(context)));
+      throw DeckError(
+          *node->file, node->line,
+          fmt::format("[{}]: this table belongs to system.kind = \"{}\", but the kind is \"{}\"{}", table.name,
+                      system_name(*table.system), system_name(reading.deck.system.kind), in_case(context)));
     }
     const bool wanted = !table.system || context.complete || node ||
                         std::find(systems.begin(), systems.end(), *table.system) != systems.end();

@@ -12,7 +12,7 @@ TimeOptions TimeOptions::from(TableReader table) {
   TimeOptions o;
   table.require("end", o.end, "end of the run; absolute, so raising it extends a finished run [time]");
   table.read("unit", o.unit, "times of this table are in units of time, or of ln(1/epsilon)",
-             {{"time", TimeUnit::time}, {"log_epsilon", TimeUnit::log_epsilon}});
+             {{"time", TimeUnit::time}, {"log_epsilon", TimeUnit::log_epsilon}, {"steps", TimeUnit::steps}});
   table.read("outputs", o.outputs, "number of output times after t = 0", at_least(1));
   table.read("spacing", o.spacing, "spacing of the output times",
              {{"linear", TimeSpacing::linear}, {"log", TimeSpacing::log}});

@@ -6,11 +6,13 @@ namespace nqf::deck {
 
 SystemOptions SystemOptions::from(TableReader table) {
   SystemOptions o;
-  table.require("kind", o.kind, "what is integrated; its table has the same name",
+  table.require("kind", o.kind,
+                "what is integrated; its table has the same name (module: with data, weights, training)",
                 {{"modes", SystemKind::modes},
                  {"diagonal_network", SystemKind::diagonal_network},
                  {"samples", SystemKind::samples},
-                 {"single_sample", SystemKind::single_sample}});
+                 {"single_sample", SystemKind::single_sample},
+                 {"module", SystemKind::module}});
   table.finish();
   o.place = table.place("kind");
   return o;

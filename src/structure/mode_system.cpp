@@ -371,6 +371,8 @@ ModeSystem make_mode_system(const Comm& comm, const Deck& deck) {
     case deck::SystemKind::single_sample:
       make_single_sample(comm, deck, system);
       break;
+    case deck::SystemKind::module:
+      refuse(deck.system.place, "[system] kind = \"module\": is not a system of modes");
   }
   if (deck.initial.epsilon.given()) system.log_epsilon = deck.initial.epsilon.log_value;
   if (deck.solver.form == deck::SolutionForm::closed && !system.has_closed_form())

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "nqf/deck/module.hpp"
 #include "nqf/deck/run.hpp"
 #include "nqf/deck/system.hpp"
 #include "nqf/parallel/comm.hpp"
@@ -19,6 +20,11 @@ struct Deck {
   DiagonalNetworkOptions diagonal_network;
   SamplesOptions samples;
   SingleSampleOptions single_sample;
+  ModuleOptions module;
+  DataOptions data;
+  WeightsOptions weights;
+  TrainingOptions training;
+  TangentKernelOptions tangent_kernel;
   InitialOptions initial;
   TimeOptions time;
   SolverOptions solver;

@@ -10,12 +10,13 @@ namespace nqf::deck {
 class TableReader;
 
 enum class TimeSpacing { linear, log };
-enum class TimeUnit { time, log_epsilon };
+enum class TimeUnit { time, log_epsilon, steps };
 
 /// Table [time].
 struct TimeOptions {
-  double end = 0.0;                           ///< required, > 0; absolute, so raising it extends a finished run
-  TimeUnit unit = TimeUnit::time;             ///< "time", or "log_epsilon": times in units of ln(1/epsilon)
+  double end = 0.0;  ///< required, > 0; absolute, so raising it extends a finished run
+  TimeUnit unit =
+      TimeUnit::time;  ///< "time", "log_epsilon": times in units of ln(1/epsilon), or "steps" of discrete training
   std::int64_t outputs = 400;                 ///< output times after t = 0
   TimeSpacing spacing = TimeSpacing::linear;  ///< "linear" or "log"
   double first = 0.0;                         ///< first output time of log spacing; 0: end/1e4

@@ -9,7 +9,7 @@ namespace nqf::deck {
 
 class TableReader;
 
-enum class SystemKind { modes, diagonal_network, samples, single_sample };
+enum class SystemKind { modes, diagonal_network, samples, single_sample, module };
 
 /// Table [system].
 struct SystemOptions {

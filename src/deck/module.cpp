@@ -1,0 +1,232 @@
+#include "nqf/deck/module.hpp"
+
+#include <fmt/format.h>
+
+#include "nqf/deck/table_reader.hpp"
+
+namespace nqf::deck {
+
+ModuleOptions ModuleOptions::from(TableReader table) {
+  ModuleOptions o;
+  table.require("kind", o.kind, "architecture, by its normal form",
+                {{"perceptron", ModuleKind::perceptron},
+                 {"convolution", ModuleKind::convolution},
+                 {"convolution_positions", ModuleKind::convolution_positions},
+                 {"attention", ModuleKind::attention},
+                 {"query_key", ModuleKind::query_key},
+                 {"experts_softmax_linear", ModuleKind::experts_softmax_linear},
+                 {"experts_sigmoid_linear", ModuleKind::experts_sigmoid_linear},
+                 {"experts_softmax", ModuleKind::experts_softmax},
+                 {"fourier", ModuleKind::fourier},
+                 {"sensing", ModuleKind::sensing},
+                 {"phase_retrieval", ModuleKind::phase_retrieval},
+                 {"factorisation", ModuleKind::factorisation},
+                 {"completion", ModuleKind::completion},
+                 {"bilinear_sequence", ModuleKind::bilinear_sequence},
+                 {"diagonal_network", ModuleKind::diagonal_network},
+                 {"matrices", ModuleKind::matrices}});
+  table.read("activation", o.activation, "phi0 of phi(x) = gain phi0(stretch x)",
+             {{"tanh", ActivationKind::tanh},
+              {"erf", ActivationKind::erf},
+              {"sin", ActivationKind::sin},
+              {"gelu", ActivationKind::gelu},
+              {"softplus", ActivationKind::softplus},
+              {"sigmoid", ActivationKind::sigmoid},
+              {"identity", ActivationKind::identity},
+              {"relu", ActivationKind::relu},
+              {"square", ActivationKind::square}});
+  table.read("gain", o.gain, "factor of the activation [-]");
+  table.read("stretch", o.stretch, "factor of its argument [-]");
+  table.read("kernel", o.kernel,
+             "convolution: kernel over the image [rows, columns] or sequence [tokens]; "
+             "without it x holds the patches",
+             at_least(1));
+  table.read("stride", o.stride, "convolution: stride in each direction; default 1", at_least(1));
+  table.read("head_size", o.head_size, "attention: inner size k of a head", at_least(1));
+  table.read("score_scale", o.score_scale, "query-key attention: factor of the scores; 0: 1/sqrt(width) [-]",
+             non_negative);
+  table.read("readout", o.readout, "query-key attention: fixed readout rho; default: data set rho of data.file [-]");
+  table.read("amplitude", o.amplitude, "Fourier features: amplitudes s_k [-]");
+  table.read("signed", o.is_signed, "diagonal network sum_k x_k (u_k^2 - v_k^2); else sum_k x_k u_k v_k");
+  table.read("scale", o.scale, "the whole normal form is multiplied by this [-]");
+  table.finish();
+  o.place = table.place("kind");
+  return o;
+}
+
+DataOptions DataOptions::from(TableReader table) {
+  DataOptions o;
+  table.require("kind", o.kind, "where the inputs x come from",
+                {{"gaussian", DataKind::gaussian},
+                 {"tokens", DataKind::tokens},
+                 {"images", DataKind::images},
+                 {"fourier", DataKind::fourier},
+                 {"entries", DataKind::entries},
+                 {"matrices", DataKind::matrices},
+                 {"idx", DataKind::idx},
+                 {"hdf5", DataKind::hdf5}});
+  table.read("samples", o.samples, "number of samples N; of files the first so many, 0: all", non_negative);
+  table.read("test_samples", o.test_samples, "samples of the test; of test files the first so many, 0: all",
+             non_negative);
+  table.read("test_fraction", o.test_fraction, "share of a file's samples set apart for the test, by the seed [-]",
+             non_negative);
+  table.read("seed", o.seed, "seed of inputs, noise and split");
+  table.read("shape", o.shape, "shape of one x: [n], [tokens, n], [rows, columns] or [rows, columns, channels]",
+             at_least(1));
+  table.read("covariance", o.covariance,
+             "eigenvalues of the inputs' covariance along the last dimension; default 1 [-]", non_negative);
+  table.read("rotate", o.rotate, "random orthogonal eigenvectors of the covariance; else the coordinate axes");
+  table.read("correlation", o.correlation, "tokens, images: correlation of neighbours, in [0, 1) [-]", non_negative);
+  table.read("target", o.target, "where the targets y come from",
+             {{"linear", TargetKind::linear},
+              {"module", TargetKind::module},
+              {"labels", TargetKind::labels},
+              {"file", TargetKind::file},
+              {"list", TargetKind::list}});
+  table.read("outputs", o.outputs, "number of outputs m of a synthetic target", at_least(1));
+  table.read("spectrum", o.spectrum,
+             "teacher: singular values of the linear map, or eigenvalues of W* W*^T of the module; default 1 [-]");
+  table.read("coefficients", o.coefficients, "Fourier data: target sum_k b_k psi_k(x) [-]");
+  table.read("teacher_seed", o.teacher_seed, "seed of the teacher");
+  table.read("noise", o.noise, "standard deviation of the noise on synthetic targets [-]", non_negative);
+  table.read_path("images", o.images, "IDX file of images, gzip or plain");
+  table.read_path("labels", o.labels, "IDX file of labels, gzip or plain");
+  table.read_path("test_images", o.test_images, "IDX file of the test images");
+  table.read_path("test_labels", o.test_labels, "IDX file of the test labels");
+  table.read("classes", o.classes, "labels that have an output, in order; empty: all there are", at_least(0));
+  table.read("one_hot", o.one_hot, "one output a class, 1 where the label is its own; else the label as a number");
+  table.read("standardise", o.standardise,
+             "inputs: as they are, less their means, or also over their standard deviation, of all or each",
+             {{"none", Standardisation::none},
+              {"centre", Standardisation::centre},
+              {"global", Standardisation::global},
+              {"feature", Standardisation::feature}});
+  table.read("centre_targets", o.centre_targets, "subtract the targets' means");
+  table.read("scale", o.scale, "inputs are multiplied by this first; 1/255 makes bytes to 0 … 1 [-]", positive);
+  table.read_path("file", o.file, "HDF5 file with x, y [, weight], or A, y [, B, g, f0, weight]");
+  table.read_path("test_file", o.test_file, "HDF5 file with the same data sets for the test");
+  table.read("stream", o.stream, "samples a rank holds at a time where moments are taken; 0: by itself", non_negative);
+  table.finish();
+  o.place = table.place();
+
+  const bool idx = o.kind == DataKind::idx, hdf5 = o.kind == DataKind::hdf5;
+  table.require_that(idx == !o.images.empty(), "images",
+                     idx ? "missing, but needed by kind = \"idx\"" : "belongs to kind = \"idx\"");
+  table.needs("images", "labels");
+  table.needs("labels", "images");
+  table.needs("test_images", "test_labels");
+  table.needs("test_labels", "test_images");
+  table.needs("test_images", "images");
+  table.needs("test_file", "file");
+  table.require_that(!hdf5 || !o.file.empty(), "file", "missing, but needed by kind = \"hdf5\"");
+  table.require_that(idx || hdf5 || o.samples > 0, "samples", "missing, but needed by synthetic data");
+  table.require_that(idx || hdf5 || !o.shape.empty() || o.kind == DataKind::fourier, "shape",
+                     "missing, but needed by synthetic data");
+  table.require_that(o.correlation < 1.0, "correlation", fmt::format("must be below 1, got {}", o.correlation));
+  table.require_that(o.test_fraction < 1.0, "test_fraction", fmt::format("must be below 1, got {}", o.test_fraction));
+  table.require_that(o.test_fraction == 0.0 || idx || hdf5, "test_fraction",
+                     "belongs to data from files; synthetic data take test_samples");
+  table.at_most_one({"test_fraction", "test_images"});
+  table.at_most_one({"test_fraction", "test_file"});
+  return o;
+}
+
+WeightsOptions WeightsOptions::from(TableReader table) {
+  WeightsOptions o;
+  table.read("width", o.width, "number of units d, to 1e15", at_least(1));
+  table.read("initial", o.initial,
+             "W(0): entries N(0, epsilon^2/width), from a file, or M(0) = epsilon^2 times a "
+             "balanced projector (u = v pairs) or the identity",
+             {{"gaussian", InitialWeights::gaussian},
+              {"file", InitialWeights::file},
+              {"balanced", InitialWeights::balanced},
+              {"identity", InitialWeights::identity}});
+  table.read("epsilon", o.epsilon, "initial scale: M(0) is of the size of its square [-]", positive);
+  table.read("seed", o.seed, "seed of W(0)");
+  table.read_path("file", o.file, "HDF5 file with W0 (p x d); default: data.file");
+  table.read("rank", o.rank, "keep so many columns of the compressed network, the leading ones; 0: all", non_negative);
+  table.finish();
+  o.place = table.place();
+  table.require_that(o.initial == InitialWeights::file || o.width > 0, "width",
+                     "missing, but needed unless initial = \"file\"");
+  table.require_that(o.width <= 1'000'000'000'000'000, "width", fmt::format("must be at most 1e15, got {}", o.width));
+  return o;
+}
+
+TrainingOptions TrainingOptions::from(TableReader table) {
+  TrainingOptions o;
+  table.read("algorithm", o.algorithm, "gradient flow, or discrete steps as PyTorch defines them",
+             {{"flow", Algorithm::flow},
+              {"sgd", Algorithm::sgd},
+              {"momentum", Algorithm::momentum},
+              {"nesterov", Algorithm::nesterov}});
+  table.read("form", o.form, "what is carried: compressed weights, (M, s), Gram matrix, modes or Riccati solution",
+             {{"auto", TrainingForm::automatic},
+              {"factor", TrainingForm::factor},
+              {"order_parameter", TrainingForm::order_parameter},
+              {"gram", TrainingForm::gram},
+              {"modes", TrainingForm::modes},
+              {"riccati", TrainingForm::riccati}});
+  table.read("loss", o.loss, "squared error, logistic (one output, y = 0 or 1) or softmax cross-entropy",
+             {{"squared", LossKind::squared}, {"logistic", LossKind::logistic}, {"softmax", LossKind::softmax}});
+  table.read("weight_decay", o.weight_decay, "lambda, added to the gradient, not to the reported loss [1/time]",
+             non_negative);
+  table.read("tolerance", o.tolerance, "flow: relative error of the weights a step; also times their initial size [-]",
+             positive);
+  table.read("method", o.method, "flow: Adams (not stiff), BDF with preconditioned Krylov (stiff), or by the spectrum",
+             {{"auto", FlowMethod::automatic}, {"adams", FlowMethod::adams}, {"bdf", FlowMethod::bdf}});
+  table.read("learning_rate", o.learning_rate, "eta of a discrete step [time]", positive);
+  table.read("momentum", o.momentum, "beta of momentum and nesterov [-]", non_negative);
+  table.read("sampling", o.sampling,
+             "batches: all samples, drawn with or without replacement, fresh ones (online), "
+             "or listed in data.file as batches (steps x batch)",
+             {{"full", BatchSampling::full},
+              {"with_replacement", BatchSampling::with_replacement},
+              {"without_replacement", BatchSampling::without_replacement},
+              {"online", BatchSampling::online},
+              {"file", BatchSampling::file}});
+  table.read("batch", o.batch, "samples of a mini-batch", at_least(1));
+  table.read("seed", o.seed, "seed of the batches");
+  table.read("schedule", o.schedule, "learning rate over the steps",
+             {{"constant", RateSchedule::constant},
+              {"step", RateSchedule::step},
+              {"exponential", RateSchedule::exponential},
+              {"cosine", RateSchedule::cosine},
+              {"linear", RateSchedule::linear}});
+  table.read("warmup", o.warmup, "steps of linear warm-up from 0 to learning_rate", non_negative);
+  table.read("decay_steps", o.decay_steps, "step: steps between decays; cosine, linear: steps until final_rate",
+             at_least(1));
+  table.read("decay_factor", o.decay_factor, "step: factor at each decay; exponential: factor of each step [-]",
+             positive);
+  table.read("final_rate", o.final_rate, "cosine, linear: last learning rate [time]", non_negative);
+  table.read("commutator_tolerance", o.commutator_tolerance,
+             "form = \"auto\": a system that commutes to this is reduced to modes [-]", non_negative);
+  table.finish();
+  o.place = table.place();
+
+  const bool flow = o.algorithm == Algorithm::flow;
+  table.require_that(flow || o.learning_rate > 0.0, "learning_rate", "missing, but needed by discrete training");
+  table.require_that(o.momentum < 1.0, "momentum", fmt::format("must be below 1, got {}", o.momentum));
+  table.require_that(!flow || o.sampling == BatchSampling::full, "sampling", "a flow takes all samples");
+  table.require_that(o.sampling == BatchSampling::full || o.sampling == BatchSampling::file || o.batch > 0, "batch",
+                     "missing, but needed by mini-batches");
+  const bool needs_steps =
+      o.schedule == RateSchedule::step || o.schedule == RateSchedule::cosine || o.schedule == RateSchedule::linear;
+  table.require_that(!needs_steps || o.decay_steps > 0, "decay_steps", "missing, but needed by this schedule");
+  if (!flow)
+    table.require_that(o.form != TrainingForm::order_parameter && o.form != TrainingForm::riccati, "form",
+                       "order_parameter and riccati are flows; discrete training takes factor, gram or auto");
+  else
+    table.require_that(o.form != TrainingForm::gram, "form", "gram belongs to discrete training");
+  return o;
+}
+
+TangentKernelOptions TangentKernelOptions::from(TableReader table) {
+  TangentKernelOptions o;
+  table.read("samples", o.samples, "tangent kernel on the first so many samples; 0: none", non_negative);
+  table.read("times", o.times, "times of further kernel matrices in the result [time]", non_negative);
+  table.finish();
+  return o;
+}
+
+}  // namespace nqf::deck
