@@ -62,9 +62,9 @@ std::string describe(const std::string& table) {
   const ReadContext context{.file = {}, .folder = {}, .complete = false};
   Node empty;
   empty.value = Node::Table{};
-  const Reading reading =
-      read_tables(context, empty,
-                  {SystemKind::modes, SystemKind::diagonal_network, SystemKind::samples, SystemKind::single_sample});
+  const Reading reading = read_tables(context, empty,
+                                      {SystemKind::modes, SystemKind::diagonal_network, SystemKind::samples,
+                                       SystemKind::single_sample, SystemKind::module});
   TableRecord case_record;
   case_record.name = "case";
   CaseOptions::from(TableReader(context, nullptr, case_record));
