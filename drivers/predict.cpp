@@ -1,11 +1,7 @@
 #include <fmt/format.h>
 
-#include <limits>
-
+#include "case.hpp"
 #include "nqf/deck/deck.hpp"
-#include "prediction.hpp"
-#include "report.hpp"
-#include "simulation.hpp"
 #include "subcommands.hpp"
 
 namespace nqf::drivers {
@@ -16,13 +12,9 @@ int predict(const parallel::Session& session, const Arguments& arguments) {
   const auto deck = deck::read_deck(comm, arguments.deck, arguments.overrides);
   constexpr std::int64_t rows = 100;
   for (const auto& one : deck.cases) {
-    auto system = structure::make_mode_system(comm, one);
-    const double end = make_schedule(one).output_times.back();
-    const auto prediction = predict_system(comm, system, end, one.output.path_events);
-    const auto events = first_events(comm, system, prediction, rows);
+    const auto text = make_case(comm, one, 1.0)->describe(false, rows);
     if (!one.case_name.empty()) log.always(fmt::format("case {}", one.case_name));
-    log.always(describe_system(system));
-    log.always(describe_prediction(system, prediction, events, rows));
+    log.always(text);
   }
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "case.hpp"
 #include "deck_identity.hpp"
 #include "nqf/deck/deck.hpp"
 #include "nqf/parallel/errors.hpp"
@@ -14,9 +15,6 @@
 #include "nqf/record/inspect.hpp"
 #include "nqf/record/result_file.hpp"
 #include "nqf/record/run_directory.hpp"
-#include "prediction.hpp"
-#include "report.hpp"
-#include "run_record.hpp"
 #include "simulation.hpp"
 #include "subcommands.hpp"
 #include "version.hpp"
@@ -25,7 +23,7 @@ namespace nqf::drivers {
 
 namespace {
 
-using structure::ModeSystem;
+constexpr double run_horizon = 2.0;  // events are predicted up to so many times the end
 
 std::string now_text() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
@@ -53,128 +51,6 @@ void write_provenance(record::ResultFile& file, const parallel::Comm& comm, cons
   root.write_text("input/deck", deck.text, {"", "the deck as given"});
   root.write_text("input/resolved", deck.resolved_text,
                   {"", "the deck with every default filled in: a deck that runs"});
-}
-
-/// Output times for going on from `progress`: as the deck says if nothing changed, else those behind it.
-void fit_schedule(solver::Schedule& schedule, const solver::Progress& progress) {
-  auto& times = schedule.output_times;
-  const auto behind = std::upper_bound(times.begin(), times.end(), progress.time) - times.begin();
-  if (behind == progress.outputs_written) return;
-  std::vector<double> changed(static_cast<std::size_t>(progress.outputs_written), progress.time);
-  changed.insert(changed.end(), times.begin() + behind, times.end());
-  times = std::move(changed);
-}
-
-std::string group_of(const deck::Deck& deck) {
-  return deck.case_name.empty() ? "" : "/case/" + deck.case_name;
-}
-std::string label_of(const deck::Deck& deck) {
-  return deck.case_name.empty() ? "" : deck.case_name + ": ";
-}
-
-/// A case with everything that can be the user's mistake behind it.
-struct Prepared {
-  std::size_t index;
-  solver::Schedule schedule;
-  ModeSystem system;
-  Prediction prediction;
-};
-
-Prepared prepare(const parallel::Comm& comm, const deck::DeckFile& deck, std::size_t index) {
-  const auto& one = deck.cases[index];
-  auto schedule = make_schedule(one);
-  auto system = structure::make_mode_system(comm, one);
-  auto prediction = predict_system(comm, system, 2.0 * schedule.output_times.back(), one.output.path_events);
-  return {index, std::move(schedule), std::move(system), std::move(prediction)};
-}
-
-/// What the cases of one run share.
-struct Campaign {
-  const parallel::Session& session;
-  const deck::DeckFile& deck;
-  record::ResultFile& file;
-  record::CheckpointStore& checkpoints;
-  solver::StopControl& stop;
-  parallel::Log& log;
-};
-
-struct CaseOutcome {
-  solver::RunOutcome run;
-  double final_loss = 0.0;
-  double first_event = std::nan("");
-  Agreement agreement;
-  theory::PowerLawFit fit;
-};
-
-CaseOutcome run_case(Campaign& campaign, const deck::Deck& deck, Prepared& prepared,
-                     const std::optional<record::LoadedCheckpoint>& loaded) {
-  const auto& comm = campaign.session.comm();
-  auto& log = campaign.log;
-  auto& [index, schedule, system, prediction] = prepared;
-  const std::string label = label_of(deck);
-  log.info(label + describe_system(system));
-
-  const double end = schedule.output_times.back();
-  if (loaded) {
-    if (!same_input(loaded->data.real_array("fingerprint"), fingerprint_of(comm, system)))
-      throw UserError(
-          fmt::format("{}{}: the input files have changed since the checkpoint {}: rates, couplings or initial "
-                      "values differ",
-                      label, campaign.deck.path, loaded->path));
-  }
-  RunRecord record(comm, campaign.file, campaign.checkpoints, deck, system, prediction,
-                   loaded ? &loaded->data : nullptr);
-  record.set_unfinished();
-
-  std::optional<solver::Progress> resume;
-  double t0 = 0.0;
-  std::span<const double> state = system.log_initial;
-  std::vector<double> some_times;
-  const std::size_t stride = std::max<std::size_t>(1, schedule.output_times.size() / 50);
-  for (std::size_t i = 0; i < schedule.output_times.size(); i += stride) some_times.push_back(schedule.output_times[i]);
-  record.write_theory(some_times, closed_form_losses(comm, system, some_times));
-  if (loaded) {
-    resume = progress_of(loaded->data, system.modes.global_size());
-    fit_schedule(schedule, *resume);
-    t0 = resume->time;
-    state = resume->state;
-    log.info(fmt::format("{}going on from {} at t = {:.10g}", label, loaded->path, t0));
-  }
-
-  auto simulation = make_simulation(comm, system, deck.solver, end, t0, state);
-  solver::IgnitionDetector detector(comm, system.modes, std::move(prediction.log_threshold),
-                                    std::move(prediction.ignition_time), predicted_intervals(prediction));
-  if (resume) detector.restore(resume->lit, resume->ignitions);
-  solver::RunLoop loop(comm, *simulation.evolution, detector, record, campaign.stop, log, schedule);
-
-  CaseOutcome outcome;
-  try {
-    protect(comm, [&] {
-      outcome.run = loop.run(resume, label);
-      record.set_outcome(outcome.run);
-      outcome.fit = record.write_fit(deck.fit);
-      campaign.file.flush();
-    });
-  } catch (const RunError& error) {
-    throw RunError(
-        fmt::format("{}{}. Saved: the checkpoint at t = {:.10g} and the rows before it in {}; --restart goes on "
-                    "from there",
-                    label, error.what(), loop.checkpoint_time(), campaign.file.path()));
-  }
-  outcome.final_loss = record.losses().back();
-  if (!record.first_events().empty()) outcome.first_event = record.first_events().front().time;
-  log.info(compare_events(system, record.first_events(), record.n_events(), prediction.log_inverse_epsilon));
-  outcome.agreement = agreement(prediction, record.first_events(), outcome.run.time);
-  if (prediction.path)
-    log.info(fmt::format(
-        "{}{} of {} ignitions predicted up to the end were measured; median |t - predicted|/ln(1/eps) = {:.3g}", label,
-        outcome.agreement.measured, outcome.agreement.predicted, outcome.agreement.median));
-  if (outcome.fit.accepted || prediction.exponent) log.info(label + describe_fit(outcome.fit, prediction));
-  const auto& work = outcome.run.work;
-  log.info(fmt::format(
-      "{}{} steps, {} rhs evaluations, {} Newton and {} conjugate-gradient iterations, {} factorisations", label,
-      work.steps, work.rhs_evaluations, work.newton_iterations, work.linear_iterations, work.factorisations));
-  return outcome;
 }
 
 std::string case_table(const deck::DeckFile& deck, const std::vector<std::optional<CaseOutcome>>& outcomes) {
@@ -253,10 +129,10 @@ int run(const parallel::Session& session, const Arguments& arguments) {
     log.warning("the BLAS in use is not OpenBLAS; the reference one is some 20 times slower");
 
   // Every case is read and predicted before anything is written, the first one last so that it is at hand.
-  std::optional<Prepared> prepared;
+  std::unique_ptr<Case> prepared;
   for (std::size_t i = deck.cases.size(); i-- > 0;) {
     prepared.reset();
-    prepared = prepare(comm, deck, i);
+    prepared = make_case(comm, deck.cases[i], run_horizon);
   }
 
   const std::string output =
@@ -300,6 +176,7 @@ int run(const parallel::Session& session, const Arguments& arguments) {
     return std::filesystem::exists(directory.file("stop"), ignored);
   };
   solver::StopControl stop(comm, stop_file_exists, arguments.wall_time, deck.cases.front().checkpoint.stop_grace);
+  if (first != 0) prepared.reset();
   Campaign campaign{session, deck, file, checkpoints, stop, log};
   std::vector<std::optional<CaseOutcome>> outcomes(deck.cases.size());
   bool stopped = false, did_something = false;
@@ -308,25 +185,23 @@ int run(const parallel::Session& session, const Arguments& arguments) {
     for (std::size_t i = first; i < deck.cases.size() && !stopped; ++i) {
       const auto& one = deck.cases[i];
       const bool resuming = loaded && i == first;
-      if (!prepared || prepared->index != i) {
-        prepared.reset();
-        prepared = prepare(comm, deck, i);
-      }
+      if (!prepared) prepared = make_case(comm, one, run_horizon);
       if (resuming) {
-        const double end = prepared->schedule.output_times.back();
+        const double end = prepared->end_time();
         const double reached = loaded->data.real("time");
         if (reached > end)
           throw UserError(fmt::format("{}: time.end = {:.10g} is before the time {:.10g} that the run has reached",
                                       deck.path, end, reached));
         if (reached == end && file.scope(group_of(one)).integer_attribute("", "complete").value_or(0) != 0) {
           log.info(fmt::format("{}already complete at t = {:.10g}", label_of(one), reached));
+          prepared.reset();
           continue;
         }
       }
       if (loaded && !did_something) write_provenance(file, comm, deck, arguments);
       did_something = true;
       static const std::optional<record::LoadedCheckpoint> none;
-      outcomes[i] = run_case(campaign, one, *prepared, resuming ? loaded : none);
+      outcomes[i] = prepared->run(campaign, resuming ? loaded : none);
       stopped = !outcomes[i]->run.complete;
       prepared.reset();
     }
