@@ -9,7 +9,7 @@
 
 namespace nqf::solver {
 
-RunLoop::RunLoop(const parallel::Comm& comm, Evolution& evolution, IgnitionDetector& detector, RunSink& sink,
+RunLoop::RunLoop(const parallel::Comm& comm, Evolution& evolution, EventDetector& detector, RunSink& sink,
                  StopControl& stop, parallel::Log& log, Schedule schedule)
     : comm_(comm),
       evolution_(evolution),
@@ -31,7 +31,7 @@ RunOutcome RunLoop::run(const std::optional<Progress>& resume, const std::string
     evolution_.set_work(resume->work);
     lowest_loss_ = latest_loss_ = evolution_.loss(evolution_.time(), evolution_.state());
   } else {
-    detector_.start(evolution_.state());
+    detector_.start(evolution_);
     loss_at_start_ = lowest_loss_ = evolution_.loss(times.front(), evolution_.state());
     write_output(times.front());
     save();
@@ -81,6 +81,11 @@ RunOutcome RunLoop::run(const std::optional<Progress>& resume, const std::string
   show_progress(label, true);
   log_.end_progress();
   outcome.complete = outputs_ == static_cast<std::int64_t>(times.size());
+  if (outcome.complete) {
+    step_events_ = detector_.finish();
+    if (!step_events_.empty()) sink_.events(step_events_);
+    events_ += static_cast<std::int64_t>(step_events_.size());
+  }
   outcome.time = evolution_.time();
   outcome.checkpoint_time = checkpoint_time_;
   outcome.outputs = outputs_;
@@ -100,8 +105,9 @@ void RunLoop::write_output(double t) {
   latest_loss_ = loss;
   // The detector stands at the end of the step, the output perhaps before its last events.
   std::int64_t lit = detector_.count_lit();
-  for (const auto& event : step_events_)
-    if (event.time > t) lit -= event.kind;
+  if (lit >= 0)
+    for (const auto& event : step_events_)
+      if (event.time > t) lit -= event.kind;
   sink_.output({t, loss, lit, evolution_.work(), state});
   sink_.flush();
   ++outputs_;
@@ -109,6 +115,7 @@ void RunLoop::write_output(double t) {
 
 void RunLoop::watch_loss(double t, double loss, bool is_exact) {
   if (std::isnan(loss) && !is_exact) return;  // not watched by step
+  if (evolution_.loss_may_rise()) return;
   const double allowed = lowest_loss_ + schedule_.loss_tolerance * std::abs(loss_at_start_);
   bool rose = !(loss <= allowed);
   // The cheap value of a step carries the integrator's error of a rate: only an exact one may end the run.

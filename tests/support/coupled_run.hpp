@@ -11,6 +11,7 @@
 #include "nqf/dynamics/lotka_volterra.hpp"
 #include "nqf/parallel/log.hpp"
 #include "nqf/solver/cvode_evolution.hpp"
+#include "nqf/solver/ignition_detector.hpp"
 #include "nqf/solver/run_loop.hpp"
 #include "nqf/structure/mode_system.hpp"
 #include "nqf/theory/saddle_path.hpp"

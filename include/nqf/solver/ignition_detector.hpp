@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "nqf/solver/evolution.hpp"
+#include "nqf/solver/event_detector.hpp"
 
 namespace nqf::solver {
 
@@ -24,7 +24,7 @@ struct PredictedInterval {
 /// threshold where theory predicts none; a lit one goes dark at the downward crossing of half the smallest value of
 /// that interval, or of the same default. A mode above its threshold at the start is lit, with no event. Cost of a
 /// step: one pass over the own modes, and where some crossed, their polynomials and one sort.
-class IgnitionDetector {
+class IgnitionDetector final : public EventDetector {
  public:
   /// default_log_threshold  [K_local] ln of the threshold of modes without a predicted interval; +inf: never ignites
   /// default_predicted_time [K_local] or empty: NaN
@@ -33,17 +33,13 @@ class IgnitionDetector {
                    std::vector<double> default_log_threshold, std::vector<double> default_predicted_time,
                    std::span<const PredictedInterval> intervals);
 
-  /// Sets the flags from the state at the start of a run.
-  void start(std::span<const double> state);
-  /// Events of the step that `evolution` has just taken, by time (then mode), the same on every rank. Collective.
-  std::vector<Event> scan(Evolution& evolution, double step_begin);
-  /// Lit modes over all ranks. Collective.
-  std::int64_t count_lit() const;
-
-  /// Flags and numbers of past ignitions, for a checkpoint.
-  std::span<const std::uint8_t> lit() const { return lit_; }
-  std::span<const std::int64_t> ignitions() const { return ignitions_; }
-  void restore(std::span<const std::uint8_t> lit, std::span<const std::int64_t> ignitions);
+  void start(Evolution& evolution) override { start(evolution.state()); }
+  void start(std::span<const double> state);  ///< not collective
+  std::vector<Event> scan(Evolution& evolution, double step_begin) override;
+  std::int64_t count_lit() const override;
+  std::span<const std::uint8_t> lit() const override { return lit_; }
+  std::span<const std::int64_t> ignitions() const override { return ignitions_; }
+  void restore(std::span<const std::uint8_t> lit, std::span<const std::int64_t> ignitions) override;
 
  private:
   struct Thresholds {

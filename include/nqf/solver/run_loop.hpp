@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "nqf/parallel/log.hpp"
+#include "nqf/solver/event_detector.hpp"
 #include "nqf/solver/evolution.hpp"
-#include "nqf/solver/ignition_detector.hpp"
 #include "nqf/solver/stop_control.hpp"
 
 namespace nqf::solver {
@@ -29,7 +29,7 @@ struct OutputRow {
   double loss = 0.0;
   std::int64_t lit_modes = 0;
   WorkCounters work;
-  std::span<const double> state;  ///< ln z of the own modes
+  std::span<const double> state;  ///< this rank's part
 };
 
 /// All a run needs to go on from where it stood; spans are this rank's block.
@@ -65,11 +65,11 @@ struct RunOutcome {
 
 /// Carries an evolution to the end of its schedule: steps, finds events, writes outputs, takes checkpoints at the
 /// points the schedule fixes (where the evolution forgets its history, so that a restarted run gives the same bits),
-/// watches that the loss never rises, and stops when asked to.
+/// watches that the loss never rises (unless the evolution says it may), and stops when asked to.
 class RunLoop {
  public:
-  RunLoop(const parallel::Comm& comm, Evolution& evolution, IgnitionDetector& detector, RunSink& sink,
-          StopControl& stop, parallel::Log& log, Schedule schedule);
+  RunLoop(const parallel::Comm& comm, Evolution& evolution, EventDetector& detector, RunSink& sink, StopControl& stop,
+          parallel::Log& log, Schedule schedule);
 
   /// From the start, or from `resume` (the evolution and the detector already stand there). Collective.
   /// @throws RunError if the loss rises, naming the time, or if the integration fails
@@ -84,7 +84,7 @@ class RunLoop {
 
   const parallel::Comm& comm_;
   Evolution& evolution_;
-  IgnitionDetector& detector_;
+  EventDetector& detector_;
   RunSink& sink_;
   StopControl& stop_;
   parallel::Log& log_;
