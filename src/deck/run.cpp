@@ -70,6 +70,8 @@ OutputOptions OutputOptions::from(TableReader table) {
              at_least(1));
   table.read("theory_arrays", o.theory_arrays, "write growth rate, saturation, drop and ln z(0) of every mode");
   table.read("path_events", o.path_events, "longest saddle path to compute", non_negative);
+  table.read("order_parameter_every", o.order_parameter_every,
+             "modules: outputs between snapshots of M and s (p x p numbers each); 0: none", non_negative);
   table.finish();
   return o;
 }
@@ -77,6 +79,7 @@ OutputOptions OutputOptions::from(TableReader table) {
 FitOptions FitOptions::from(TableReader table) {
   FitOptions o;
   table.read("enabled", o.enabled, "fit a power law to the excess loss");
+  table.read("final_loss", o.final_loss, "modules: the loss that training tends to [loss]", non_negative);
   table.read("window", o.window, "begin and end of the fit; default 10 t_1 to t_K/30 [time]", positive);
   table.finish();
   const bool pair = o.window.empty() || o.window.size() == 2;

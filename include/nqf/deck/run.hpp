@@ -47,10 +47,11 @@ struct SolverOptions {
 
 /// Table [output].
 struct OutputOptions {
-  std::int64_t snapshot_every = 1;    ///< outputs between snapshots of ln z
-  std::int64_t modes_limit = 256;     ///< modes in a snapshot: all up to this, else a logarithmic selection
-  bool theory_arrays = true;          ///< write /theory/growth_rate, saturation, drop, log_initial (K each)
-  std::int64_t path_events = 100000;  ///< longest saddle path to compute
+  std::int64_t snapshot_every = 1;         ///< outputs between snapshots of ln z
+  std::int64_t modes_limit = 256;          ///< modes in a snapshot: all up to this, else a logarithmic selection
+  bool theory_arrays = true;               ///< write /theory/growth_rate, saturation, drop, log_initial (K each)
+  std::int64_t path_events = 100000;       ///< longest saddle path to compute
+  std::int64_t order_parameter_every = 0;  ///< modules: outputs between snapshots of (M, s); 0: none
   static OutputOptions from(TableReader table);
 };
 
@@ -58,6 +59,7 @@ struct OutputOptions {
 struct FitOptions {
   bool enabled = true;
   std::vector<double> window;  ///< [begin, end]; empty: [10 t_1, t_K/30]
+  double final_loss = 0.0;     ///< modules: L_∞, which the power law is over
   static FitOptions from(TableReader table);
 };
 

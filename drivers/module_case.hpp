@@ -1,0 +1,33 @@
+#pragma once
+
+#include "case.hpp"
+#include "module_view.hpp"
+#include "nqf/dynamics/training_system.hpp"
+#include "nqf/structure/module_problem.hpp"
+
+namespace nqf::drivers {
+
+/// A module in training: its closed form carried as a flow or as discrete steps, with the ignitions of its modes.
+class ModuleCase final : public Case {
+ public:
+  ModuleCase(const parallel::Comm& comm, const deck::Deck& deck, structure::ModuleProblem problem,
+             dynamics::CompressedWeights initial, std::vector<std::string> notes);
+  std::vector<double> fingerprint() const override;
+  CaseOutcome run(Campaign& campaign, const std::optional<record::LoadedCheckpoint>& loaded) override;
+  std::string describe(bool with_sizes, std::int64_t rows) override;
+
+ private:
+  void find_modes();
+
+  structure::ModuleProblem problem_;
+  dynamics::CompressedWeights initial_;
+  std::vector<std::string> notes_;
+  ModuleModes modes_;
+  double initial_rms_ = 0.0;
+};
+
+/// A deck's module: reduced to modes where its structure matrices commute (and the deck lets it), else as it is.
+/// Collective.
+std::unique_ptr<Case> make_module_case(const parallel::Comm& comm, const deck::Deck& deck, double horizon);
+
+}  // namespace nqf::drivers

@@ -1,0 +1,313 @@
+#include "module_record.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "case.hpp"
+#include "deck_identity.hpp"
+#include "nqf/parallel/errors.hpp"
+#include "nqf/theory/tangent_kernel.hpp"
+
+namespace nqf::drivers {
+
+namespace {
+
+using record::ColumnType;
+constexpr std::size_t events_to_keep = 1000;
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+ModuleRecord::ModuleRecord(const parallel::Comm& comm, record::ResultFile& file, record::CheckpointStore& checkpoints,
+                           const deck::Deck& deck, ModuleView& view, solver::StrengthRecorder& strengths,
+                           std::vector<double> fingerprint, const record::CheckpointData* checkpoint)
+    : comm_(comm),
+      file_(file),
+      scope_(file.scope(group_of(deck))),
+      checkpoints_(checkpoints),
+      deck_(deck),
+      view_(view),
+      strengths_(strengths),
+      fingerprint_(std::move(fingerprint)),
+      log_strength_(static_cast<std::size_t>(strengths.n_modes())) {
+  const parallel::Partition modes(strengths.n_modes(), comm);
+  own_modes_ = modes.local_size();
+  first_mode_ = modes.begin();
+  const auto n = static_cast<std::size_t>(view.kernel_size());
+  kernel_at_start_.resize(n * n);
+  kernel_.resize(n * n);
+  if (checkpoint)
+    resume(*checkpoint);
+  else
+    for (const char* table : {"series", "ignitions", "modes"})
+      if (scope_.exists(table)) scope_.truncate(table, 0);
+  define_tables();
+}
+
+void ModuleRecord::define_tables() {
+  series_ = &scope_.table("series");
+  const std::string by_time = "series/time";
+  const bool discrete = deck_.training.algorithm != deck::Algorithm::flow;
+  series_->define_column(
+      "time", ColumnType::real,
+      {"time", discrete ? "time: sum of the learning rates so far" : "time: output times of the gradient flow"});
+  series_->define_column("loss", ColumnType::real, {"loss", "loss: of the training samples", {by_time}});
+  series_->define_column("test_loss", ColumnType::real,
+                         {"loss", "test loss: of the test samples; NaN without them", {by_time}});
+  series_->define_column("kernel_drift", ColumnType::real,
+                         {"1", "drift of the tangent kernel: relative to its start; NaN if not asked for", {by_time}});
+  series_->define_column("step_size", ColumnType::real, {"time", "step size: of the latest step", {by_time}});
+  series_->define_column("order", ColumnType::integer,
+                         {"1", "order: of the latest step; 0 for discrete or exact steps", {by_time}});
+  series_->define_column("steps", ColumnType::integer, {"1", "steps: since the start", {by_time}});
+  series_->define_column("rhs_evaluations", ColumnType::integer,
+                         {"1", "gradient evaluations: since the start", {by_time}});
+  series_->define_column("newton_iterations", ColumnType::integer,
+                         {"1", "nonlinear iterations: since the start", {by_time}});
+  series_->define_column("linear_iterations", ColumnType::integer,
+                         {"1", "Krylov iterations: since the start", {by_time}});
+  scope_.set_attribute("series/loss", "loss_offset", "absolute");
+
+  ignitions_ = &scope_.table("ignitions");
+  ignitions_->define_column("mode", ColumnType::integer, {"1", "index of the mode, from 0"});
+  ignitions_->define_column("time", ColumnType::real, {"time", "time: of the crossing, to the solver's tolerance"});
+  ignitions_->define_column("kind", ColumnType::integer, {"1", "kind: +1 lit, -1 extinct"});
+  ignitions_->define_column("predicted_time", ColumnType::real,
+                            {"time", "predicted time: of the mode by itself; NaN if it has none"});
+  ignitions_->define_column("half_value", ColumnType::real, {"1", "half the strength at the end of the run"});
+
+  std::vector<std::int64_t> index(static_cast<std::size_t>(strengths_.n_modes()));
+  for (std::size_t k = 0; k < index.size(); ++k) index[k] = static_cast<std::int64_t>(k);
+  scope_.write_array("modes/index", std::span<const std::int64_t>(index),
+                     {"1", "index: of the module's modes, by decreasing growth rate"});
+  modes_ = &scope_.table("modes");
+  modes_->define_column("time", ColumnType::real, {"time", "time: of the snapshots"});
+  modes_->define_matrix("log_value", own_modes_, {"1", "ln strength: of the modes", {"modes/index", "modes/time"}});
+}
+
+void ModuleRecord::write_theory(const ModuleModes& modes) {
+  const auto n = modes.growth_rate.size();
+  std::vector<double> saturation(n), drop(n);
+  for (std::size_t k = 0; k < n; ++k) {
+    const double c = modes.self_coupling[k];
+    saturation[k] = modes.growth_rate[k] > 0.0 ? modes.growth_rate[k] / c : 0.0;
+    drop[k] = modes.growth_rate[k] > 0.0 ? modes.growth_rate[k] * modes.growth_rate[k] / (8.0 * c) : 0.0;
+  }
+  const auto put = [&](const char* name, std::span<const double> values, const char* units, const char* meaning) {
+    scope_.write_array(std::string("theory/") + name, values, {units, meaning});
+  };
+  put("growth_rate", modes.growth_rate, "1/time", "growth rate: four times the eigenvalue of E[(y - f0) A]");
+  put("saturation", saturation, "1", "saturation: strength at which the mode by itself stops growing");
+  put("drop", drop, "loss", "drop: of the loss, by the mode by itself");
+  put("log_initial", modes.log_initial, "1", "ln strength at the start");
+  put("ignition_time", modes.ignition_time, "time", "ignition time: of the mode by itself; NaN: never, or lit at once");
+  const std::int64_t shape[] = {static_cast<std::int64_t>(n), view_.problem().n_parameters};
+  if (shape[0] * shape[1] <= 50'000'000)
+    scope_.write_array("theory/mode", std::span<const double>(modes.vectors),
+                       {"1", "mode: a row each, over the rows of W"}, shape);
+  scope_.write_text("input/deck_case", deck_.resolved_text,
+                    {"", "this case's deck by itself: every default filled in"});
+}
+
+void ModuleRecord::output(const solver::OutputRow& row) {
+  const double test = view_.has_test() ? view_.test_loss(row.state) : nan;
+  double drift = nan;
+  if (view_.kernel_size() > 0) {
+    view_.tangent_kernel(row.state, kernel_);
+    if (outputs_ == 0) kernel_at_start_ = kernel_;
+    drift = theory::kernel_drift(kernel_, kernel_at_start_);
+    const auto& asked = deck_.tangent_kernel.times;
+    const double before = times_.empty() ? -1.0 : times_.back();
+    const bool wanted =
+        outputs_ == 0 || std::any_of(asked.begin(), asked.end(), [&](double t) { return t > before && t <= row.time; });
+    if (wanted) {
+      kernel_times_.push_back(row.time);
+      kernels_.insert(kernels_.end(), kernel_.begin(), kernel_.end());
+    }
+  }
+  series_->append({row.time, row.loss, test, drift, row.work.step_size, row.work.order, row.work.steps,
+                   row.work.rhs_evaluations, row.work.newton_iterations, row.work.linear_iterations});
+  times_.push_back(row.time);
+  losses_.push_back(row.loss);
+  drifts_.push_back(drift);
+  if (outputs_ % deck_.output.snapshot_every == 0) {
+    strengths_.log_strengths(row.state, log_strength_);
+    modes_->append({row.time},
+                   {std::span<const double>(log_strength_)
+                        .subspan(static_cast<std::size_t>(first_mode_), static_cast<std::size_t>(own_modes_))});
+  }
+  if (const auto every = deck_.output.order_parameter_every; every > 0 && outputs_ % every == 0) {
+    const auto p = static_cast<std::size_t>(view_.problem().n_parameters);
+    order_times_.push_back(row.time);
+    order_m_.resize(order_m_.size() + p * p);
+    order_s_.resize(order_s_.size() + p);
+    view_.order_parameter(row.state, std::span(order_m_).last(p * p), std::span(order_s_).last(p));
+  }
+  ++outputs_;
+}
+
+void ModuleRecord::events(std::span<const solver::Event> events) {
+  for (const auto& event : events) {
+    ignitions_->append({event.mode, event.time, event.kind, event.predicted_time, event.half_value});
+    if (shown_.size() < events_to_keep) shown_.push_back(event);
+  }
+  n_events_ += static_cast<std::int64_t>(events.size());
+}
+
+void ModuleRecord::flush() {
+  file_.flush();
+}
+
+void ModuleRecord::write_snapshots() {
+  if (!order_times_.empty()) {
+    const auto n = static_cast<std::int64_t>(order_times_.size()), p = view_.problem().n_parameters;
+    scope_.write_array("order_parameter/time", std::span<const double>(order_times_),
+                       {"time", "time: of the snapshots of M and s"});
+    const std::int64_t cube[] = {n, p, p}, square[] = {n, p};
+    scope_.write_array("order_parameter/M", std::span<const double>(order_m_),
+                       {"1", "M = W W^T", {"order_parameter/time"}}, cube);
+    scope_.write_array("order_parameter/s", std::span<const double>(order_s_),
+                       {"1", "s = W 1; zero where the normal form has no sum terms", {"order_parameter/time"}}, square);
+  }
+  if (!kernel_times_.empty()) {
+    const auto n = static_cast<std::int64_t>(kernel_times_.size()), k = view_.kernel_size();
+    scope_.write_array("tangent_kernel/time", std::span<const double>(kernel_times_),
+                       {"time", "time: of the snapshots of the tangent kernel"});
+    const std::int64_t cube[] = {n, k, k};
+    scope_.write_array(
+        "tangent_kernel/kernel", std::span<const double>(kernels_),
+        {"1", "tangent kernel: of the first samples, outputs of a sample together", {"tangent_kernel/time"}}, cube);
+  }
+}
+
+void ModuleRecord::checkpoint(const solver::Progress& progress) {
+  write_snapshots();
+  flush();
+  record::CheckpointData data;
+  data.texts["case"] = deck_.case_name;
+  data.texts["identity"] = identity_of(deck_.resolved_text);
+  data.reals["time"] = progress.time;
+  data.reals["loss_at_start"] = progress.loss_at_start;
+  data.integers["outputs_written"] = progress.outputs_written;
+  data.integers["events_written"] = progress.events_written;
+  data.real_arrays["fingerprint"] = fingerprint_;
+  const auto& work = progress.work;
+  data.reals["step_size"] = work.step_size;
+  data.integer_arrays["work"] = {work.order,
+                                 work.steps,
+                                 work.rhs_evaluations,
+                                 work.newton_iterations,
+                                 work.linear_iterations,
+                                 work.factorisations,
+                                 work.error_test_failures,
+                                 work.newton_size};
+  data.real_arrays["series_time"] = times_;
+  data.real_arrays["series_loss"] = losses_;
+  data.real_arrays["series_drift"] = drifts_;
+  data.real_arrays["strength_history"].assign(strengths_.history().begin(), strengths_.history().end());
+  data.real_arrays["kernel_at_start"] = kernel_at_start_;
+  data.real_arrays["kernel_times"] = kernel_times_;
+  data.real_arrays["kernels"] = kernels_;
+  data.real_arrays["order_times"] = order_times_;
+  data.real_arrays["order_m"] = order_m_;
+  data.real_arrays["order_s"] = order_s_;
+  data.distributed_reals["state"] = {progress.state, view_.system().partition()};
+  checkpoints_.save(data);
+}
+
+solver::Progress module_progress_of(const record::CheckpointData& data, const parallel::Partition& state) {
+  solver::Progress progress;
+  progress.time = data.real("time");
+  progress.loss_at_start = data.real("loss_at_start");
+  progress.outputs_written = data.integer("outputs_written");
+  progress.events_written = data.integer("events_written");
+  const auto& work = data.integer_array("work");
+  if (work.size() != 8) throw RunError("the checkpoint's work counters are not as this version writes them");
+  progress.work = {data.real("step_size"), work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7]};
+  progress.state = data.distributed_real("state", state.global_size());
+  return progress;
+}
+
+void ModuleRecord::resume(const record::CheckpointData& data) {
+  outputs_ = data.integer("outputs_written");
+  n_events_ = data.integer("events_written");
+  scope_.truncate("series", outputs_);
+  scope_.truncate("ignitions", n_events_);
+  scope_.truncate("modes", (outputs_ + deck_.output.snapshot_every - 1) / deck_.output.snapshot_every);
+  times_ = data.real_array("series_time");
+  losses_ = data.real_array("series_loss");
+  drifts_ = data.real_array("series_drift");
+  kernel_at_start_ = data.real_array("kernel_at_start");
+  kernel_times_ = data.real_array("kernel_times");
+  kernels_ = data.real_array("kernels");
+  order_times_ = data.real_array("order_times");
+  order_m_ = data.real_array("order_m");
+  order_s_ = data.real_array("order_s");
+  strengths_.restore_history(data.real_array("strength_history"));
+}
+
+double ModuleRecord::drift_at_half_loss() const {
+  if (view_.kernel_size() == 0) return nan;
+  for (std::size_t i = 1; i < losses_.size(); ++i) {
+    const double half = 0.5 * losses_.front();
+    if (losses_[i] > half) continue;
+    const double share = (losses_[i - 1] - half) / (losses_[i - 1] - losses_[i]);
+    return drifts_[i - 1] + share * (drifts_[i] - drifts_[i - 1]);
+  }
+  return nan;
+}
+
+theory::PowerLawFit ModuleRecord::finish(const deck::FitOptions& options, const ModuleModes& modes) {
+  write_snapshots();
+  theory::PowerLawFit fit;
+  if (!options.enabled) {
+    fit.reason = "switched off in the deck";
+    return fit;
+  }
+  theory::FitOptions fit_options;
+  if (!options.window.empty()) fit_options.window = theory::TimeWindow{options.window[0], options.window[1]};
+  double first = std::numeric_limits<double>::infinity(), last = 0.0;
+  for (const double t : modes.ignition_time)
+    if (std::isfinite(t) && t > 0.0) {
+      first = std::min(first, t);
+      last = std::max(last, t);
+    }
+  if (last > 0.0) {
+    fit_options.first_ignition = first;
+    fit_options.last_ignition = last;
+  }
+  std::vector<double> excess(losses_);
+  for (double& loss : excess) loss -= options.final_loss;
+  fit = theory::fit_power_law(times_, excess, fit_options);
+  const auto put = [&](const std::string& name, double value, const std::string& units, const std::string& meaning) {
+    scope_.write_array("fit/" + name, std::span<const double>(&value, 1), {units, meaning});
+  };
+  put("exponent", fit.exponent, "1", "exponent of the fitted power law loss ~ t^exponent; NaN if refused");
+  put("standard_error", fit.standard_error, "1", "standard error of the exponent");
+  put("predicted", nan, "1", "exponent that theory predicts; NaN if it has none");
+  const double window[2] = {fit.window.begin, fit.window.end};
+  scope_.write_array("fit/window", std::span<const double>(window), {"time", "window of the fit"});
+  scope_.write_array("fit/local_slope", std::span<const double>(fit.local_slope),
+                     {"1", "local slope d ln(excess loss)/d ln t at the output times", {"series/time"}});
+  scope_.set_attribute("fit", "accepted", fit.accepted);
+  scope_.set_attribute("fit", "reason", fit.reason);
+  scope_.set_attribute("fit", "points", fit.n_points);
+  return fit;
+}
+
+void ModuleRecord::set_outcome(const solver::RunOutcome& outcome) {
+  scope_.set_attribute("", "end_time", outcome.time);
+  scope_.set_attribute("", "complete", outcome.complete);
+  scope_.set_attribute(
+      "", "termination_reason",
+      outcome.complete ? std::string("end time reached") : std::string("stopped by ") + describe(outcome.stopped_by));
+  if (view_.kernel_size() > 0) scope_.set_attribute("tangent_kernel", "drift_at_half_loss", drift_at_half_loss());
+}
+
+void ModuleRecord::set_unfinished() {
+  scope_.set_attribute("", "complete", false);
+  scope_.set_attribute("", "termination_reason", "still running, or killed");
+}
+
+}  // namespace nqf::drivers
