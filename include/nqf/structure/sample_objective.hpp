@@ -1,0 +1,63 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nqf/data/dataset.hpp"
+#include "nqf/deck/module.hpp"
+#include "nqf/structure/objective.hpp"
+#include "nqf/structure/structure_operator.hpp"
+
+namespace nqf::structure {
+
+/// The loss over stored samples, spread over the ranks:
+///   squared   ℓ = ½ (f − y)²          logistic  ℓ = ln(1 + e^f) − y f, one output, y in [0, 1]
+///   softmax   Σ_c ℓ = ln Σ_c e^{f_c} − Σ_c y_c f_c, y ≥ 0 with Σ_c y_c = 1
+/// Each evaluation forms the core of M on every rank (core_map.hpp), reads each local sample once and reduces one array
+/// [core size + p + 1] (Hessian
+/// products twice the core). Nothing is allocated after the first call of a kind with the largest r.
+class SampleObjective final : public Objective {
+ public:
+  /// `op` and `samples` (targets, weights) must outlive this; moving the Dataset is harmless. Collective.
+  SampleObjective(const parallel::Comm& comm, const StructureOperator& op, const data::Dataset& samples,
+                  deck::LossKind loss);
+
+  double loss(const WeightsView& weights) override;
+  double loss(const OrderParameterView& order) override;
+  double gradient(const WeightsView& weights, std::span<double> gradient) override;
+  double structure(const OrderParameterView& order, std::span<double> s_matrix, std::span<double> q) override;
+  void hessian_product(const WeightsView& weights, std::span<const double> v, std::span<double> out) override;
+  /// Softmax: with ℓ'' replaced by its diagonal bound p_c.
+  void curvature_diagonal(const WeightsView& weights, std::span<double> diagonal) override;
+  bool has_samples() const override { return true; }
+  double batch_gradient(const WeightsView& weights, std::span<const std::int64_t> batch,
+                        std::span<double> gradient) override;
+  double batch_structure(const OrderParameterView& order, std::span<const std::int64_t> batch,
+                         std::span<double> s_matrix, std::span<double> q) override;
+  double memory_doubles() const override;
+  std::string description() const override;
+
+ private:
+  struct Pass;  // what a tile's residual needs: the samples' weights, where the loss is added
+  void set_weights(const WeightsView& weights);
+  void set_order(const OrderParameterView& order);
+  double evaluate(const Selection& selection, double uniform_weight, bool assemble);
+  Selection select(std::span<const std::int64_t> batch);
+  void finish_gradient(const WeightsView& weights, std::span<double> gradient) const;
+  void finish_structure(std::span<double> s_matrix, std::span<double> q) const;
+  std::span<double> core_gradient() { return std::span(sums_).first(core_.size()); }
+  std::span<double> q() { return std::span(sums_).subspan(core_.size(), s_.size()); }
+
+  const StructureOperator& op_;
+  std::span<const double> y_, weight_;
+  parallel::Partition rows_;
+  deck::LossKind loss_;
+  std::vector<double> core_, s_;                        // of the last (W or M, s)
+  std::vector<double> sums_;                            // [∂L/∂core, q, L]: one reduction
+  std::vector<double> d_core_, d_s_, second_sums_, f_;  // Hessian products, losses, curvature
+  std::vector<std::int64_t> local_;                     // own samples of a batch
+};
+
+}  // namespace nqf::structure
