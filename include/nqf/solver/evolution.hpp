@@ -52,6 +52,8 @@ class Evolution {
   virtual void set_work(const WorkCounters& work) = 0;
   /// Loss at time(), cheap and within the solver's tolerance, for the watch on its decrease; NaN: not watched by step.
   virtual double step_loss() = 0;
+  /// True for discrete training, whose loss need not fall at every step.
+  virtual bool loss_may_rise() const { return false; }
   /// True for a closed form: a step of any length costs the same, so it is taken from output to output.
   virtual bool is_exact() const = 0;
 
