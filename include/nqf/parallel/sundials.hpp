@@ -4,6 +4,7 @@
 #include <sundials/sundials_context.h>
 #include <sundials/sundials_linearsolver.h>
 #include <sundials/sundials_matrix.h>
+#include <sundials/sundials_nonlinearsolver.h>
 #include <sundials/sundials_nvector.h>
 #include <sundials/sundials_types.h>
 
@@ -68,5 +69,12 @@ struct LinearSolverTraits {
   static void free(Raw raw) noexcept { SUNLinSolFree(raw); }
 };
 using LinearSolver = Handle<LinearSolverTraits>;
+
+struct NonlinearSolverTraits {
+  using Raw = SUNNonlinearSolver;
+  static Raw empty() noexcept { return nullptr; }
+  static void free(Raw raw) noexcept { SUNNonlinSolFree(raw); }
+};
+using NonlinearSolver = Handle<NonlinearSolverTraits>;
 
 }  // namespace nqf::parallel
