@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "modes_case.hpp"
+#include "module_case.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "run_record.hpp"
 #include "subcommands.hpp"
@@ -47,6 +48,7 @@ void Case::guarded(Campaign& campaign, const solver::RunLoop& loop, const std::f
 }
 
 std::unique_ptr<Case> make_case(const parallel::Comm& comm, const deck::Deck& deck, double horizon) {
+  if (deck.system.kind == deck::SystemKind::module) return make_module_case(comm, deck, horizon);
   return std::make_unique<ModesCase>(comm, deck, structure::make_mode_system(comm, deck), horizon);
 }
 

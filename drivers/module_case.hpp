@@ -17,13 +17,10 @@ class ModuleCase final : public Case {
   std::string describe(bool with_sizes, std::int64_t rows) override;
 
  private:
-  void find_modes();
-
   structure::ModuleProblem problem_;
   dynamics::CompressedWeights initial_;
   std::vector<std::string> notes_;
-  ModuleModes modes_;
-  double initial_rms_ = 0.0;
+  ModulePrediction prediction_;
 };
 
 /// A deck's module: reduced to modes where its structure matrices commute (and the deck lets it), else as it is.

@@ -86,25 +86,28 @@ void ModuleRecord::define_tables() {
   modes_->define_matrix("log_value", own_modes_, {"1", "ln strength: of the modes", {"modes/index", "modes/time"}});
 }
 
-void ModuleRecord::write_theory(const ModuleModes& modes) {
-  const auto n = modes.growth_rate.size();
+void ModuleRecord::write_theory(const ModulePrediction& prediction) {
+  const auto n = prediction.modes.growth_rate.size();
   std::vector<double> saturation(n), drop(n);
   for (std::size_t k = 0; k < n; ++k) {
-    const double c = modes.self_coupling[k];
-    saturation[k] = modes.growth_rate[k] > 0.0 ? modes.growth_rate[k] / c : 0.0;
-    drop[k] = modes.growth_rate[k] > 0.0 ? modes.growth_rate[k] * modes.growth_rate[k] / (8.0 * c) : 0.0;
+    const double c = prediction.modes.self_coupling[k];
+    saturation[k] = prediction.modes.growth_rate[k] > 0.0 ? prediction.modes.growth_rate[k] / c : 0.0;
+    drop[k] = prediction.modes.growth_rate[k] > 0.0
+                  ? prediction.modes.growth_rate[k] * prediction.modes.growth_rate[k] / (8.0 * c)
+                  : 0.0;
   }
   const auto put = [&](const char* name, std::span<const double> values, const char* units, const char* meaning) {
     scope_.write_array(std::string("theory/") + name, values, {units, meaning});
   };
-  put("growth_rate", modes.growth_rate, "1/time", "growth rate: four times the eigenvalue of E[(y - f0) A]");
+  put("growth_rate", prediction.modes.growth_rate, "1/time", "growth rate: four times the eigenvalue of E[(y - f0) A]");
   put("saturation", saturation, "1", "saturation: strength at which the mode by itself stops growing");
   put("drop", drop, "loss", "drop: of the loss, by the mode by itself");
-  put("log_initial", modes.log_initial, "1", "ln strength at the start");
-  put("ignition_time", modes.ignition_time, "time", "ignition time: of the mode by itself; NaN: never, or lit at once");
+  put("log_initial", prediction.log_initial, "1", "ln strength at the start");
+  put("ignition_time", prediction.ignition_time, "time",
+      "ignition time: of the mode by itself; NaN: never, or lit at once");
   const std::int64_t shape[] = {static_cast<std::int64_t>(n), view_.problem().n_parameters};
   if (shape[0] * shape[1] <= 50'000'000)
-    scope_.write_array("theory/mode", std::span<const double>(modes.vectors),
+    scope_.write_array("theory/mode", std::span<const double>(prediction.modes.vectors),
                        {"1", "mode: a row each, over the rows of W"}, shape);
   scope_.write_text("input/deck_case", deck_.resolved_text,
                     {"", "this case's deck by itself: every default filled in"});
@@ -116,7 +119,7 @@ void ModuleRecord::output(const solver::OutputRow& row) {
   if (view_.kernel_size() > 0) {
     view_.tangent_kernel(row.state, kernel_);
     if (outputs_ == 0) kernel_at_start_ = kernel_;
-    drift = theory::kernel_drift(kernel_, kernel_at_start_);
+    drift = theory::relative_drift(kernel_at_start_, kernel_);
     const auto& asked = deck_.tangent_kernel.times;
     const double before = times_.empty() ? -1.0 : times_.back();
     const bool wanted =
@@ -258,7 +261,7 @@ double ModuleRecord::drift_at_half_loss() const {
   return nan;
 }
 
-theory::PowerLawFit ModuleRecord::finish(const deck::FitOptions& options, const ModuleModes& modes) {
+theory::PowerLawFit ModuleRecord::finish(const deck::FitOptions& options, const ModulePrediction& prediction) {
   write_snapshots();
   theory::PowerLawFit fit;
   if (!options.enabled) {
@@ -268,7 +271,7 @@ theory::PowerLawFit ModuleRecord::finish(const deck::FitOptions& options, const 
   theory::FitOptions fit_options;
   if (!options.window.empty()) fit_options.window = theory::TimeWindow{options.window[0], options.window[1]};
   double first = std::numeric_limits<double>::infinity(), last = 0.0;
-  for (const double t : modes.ignition_time)
+  for (const double t : prediction.ignition_time)
     if (std::isfinite(t) && t > 0.0) {
       first = std::min(first, t);
       last = std::max(last, t);

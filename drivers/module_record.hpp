@@ -23,14 +23,14 @@ class ModuleRecord final : public solver::RunSink {
                const deck::Deck& deck, ModuleView& view, solver::StrengthRecorder& strengths,
                std::vector<double> fingerprint, const record::CheckpointData* checkpoint);
 
-  void write_theory(const ModuleModes& modes);
+  void write_theory(const ModulePrediction& prediction);
   void output(const solver::OutputRow& row) override;
   void events(std::span<const solver::Event> events) override;
   void flush() override;
   void checkpoint(const solver::Progress& progress) override;
 
   /// Snapshots, kernel and the power law of the loss over the value it ends at, once the run is over.
-  theory::PowerLawFit finish(const deck::FitOptions& options, const ModuleModes& modes);
+  theory::PowerLawFit finish(const deck::FitOptions& options, const ModulePrediction& prediction);
   void set_outcome(const solver::RunOutcome& outcome);
   void set_unfinished();
 

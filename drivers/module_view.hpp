@@ -6,23 +6,28 @@
 
 #include "nqf/deck/deck.hpp"
 #include "nqf/dynamics/training_system.hpp"
+#include "nqf/solver/module_modes.hpp"
 #include "nqf/structure/module_problem.hpp"
 
 namespace nqf::drivers {
 
-/// The modes of a module (README, "Ignitions"): eigenvectors e_k of Y = E[(y − f0) A] with positive eigenvalue λ_k, by
-/// decreasing λ_k, at most `output.modes_limit` of them; the same on every rank.
-struct ModuleModes {
-  std::vector<double> vectors;        ///< [p × K], column-major
-  std::vector<double> growth_rate;    ///< ζ_k = 4 λ_k (less 2 × weight decay)
-  std::vector<double> self_coupling;  ///< C_kk = 4 E[(e_kᵀ A e_k)²]
+/// The modes of a module (README, "Ignitions") and what theory says of each by itself; the same on every rank.
+struct ModulePrediction {
+  solver::ModuleModes modes;
   std::vector<double> log_initial;    ///< ln e_kᵀ M(0) e_k
-  std::vector<double> ignition_time;  ///< of each mode by itself (THEORY 4.2); NaN: never, or lit from the start
+  std::vector<double> ignition_time;  ///< THEORY 4.2; NaN: never, or lit from the start
+  std::int64_t size() const { return static_cast<std::int64_t>(modes.growth_rate.size()); }
 };
+
+/// Collective. Growth rates are less twice the weight decay. No modes where the loss is not the squared error.
+ModulePrediction predict_module(structure::Objective& objective, const dynamics::CompressedWeights& initial,
+                                const deck::Deck& deck);
 
 /// What is read off the state of a module in training. All functions are collective.
 class ModuleView {
  public:
+  /// `kernel_samples`: of the tangent kernel, the first so many; 0: none. @throws UserError if there are fewer, or the
+  /// system does not carry W', or the samples are not stored
   ModuleView(structure::ModuleProblem& problem, dynamics::TrainingSystem& system, std::int64_t kernel_samples);
 
   structure::ModuleProblem& problem() { return problem_; }
@@ -38,7 +43,7 @@ class ModuleView {
   structure::ModuleProblem& problem_;
   dynamics::TrainingSystem& system_;
   std::int64_t kernel_samples_, kernel_size_ = 0;
-  std::vector<double> m_, s_;
+  std::vector<double> m_, s_, jacobian_, core_, q_, residual_;
 };
 
 }  // namespace nqf::drivers

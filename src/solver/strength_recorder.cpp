@@ -5,8 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "nqf/dynamics/strengths.hpp"
-
 namespace nqf::solver {
 
 namespace {
@@ -32,8 +30,7 @@ double interpolate(std::span<const double> x_of, std::span<double> y_of, double 
 
 StrengthRecorder::StrengthRecorder(dynamics::TrainingSystem& system, std::vector<double> vectors,
                                    std::vector<double> predicted_time, bool is_smooth)
-    : system_(system),
-      vectors_(std::move(vectors)),
+    : strengths_(system, std::move(vectors)),
       predicted_time_(std::move(predicted_time)),
       is_smooth_(is_smooth),
       n_modes_(static_cast<std::int64_t>(predicted_time_.size())),
@@ -41,7 +38,7 @@ StrengthRecorder::StrengthRecorder(dynamics::TrainingSystem& system, std::vector
       inside_(static_cast<std::size_t>(system.partition().local_size())) {}
 
 void StrengthRecorder::log_strengths(std::span<const double> state, std::span<double> out) {
-  dynamics::strengths(system_, state, vectors_, out);
+  if (n_modes_ > 0) strengths_(state, out);
   for (double& value : out) value = std::log(std::max(value, smallest));
 }
 

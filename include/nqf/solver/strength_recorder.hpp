@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "nqf/dynamics/strengths.hpp"
 #include "nqf/dynamics/training_system.hpp"
 #include "nqf/solver/event_detector.hpp"
 
@@ -46,8 +47,8 @@ class StrengthRecorder final : public EventDetector {
   void append(double t, std::span<const double> state);
   double crossing(std::size_t after, std::size_t mode, double level) const;
 
-  dynamics::TrainingSystem& system_;
-  std::vector<double> vectors_, predicted_time_;
+  dynamics::Strengths strengths_;
+  std::vector<double> predicted_time_;
   bool is_smooth_;
   std::int64_t n_modes_;
   std::size_t row_;

@@ -1,0 +1,227 @@
+#include "module_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "modes_case.hpp"
+#include "module_record.hpp"
+#include "nqf/solver/map_evolution.hpp"
+#include "nqf/solver/strength_recorder.hpp"
+#include "nqf/solver/training_evolution.hpp"
+#include "nqf/theory/tangent_kernel.hpp"
+#include "simulation.hpp"
+
+namespace nqf::drivers {
+
+namespace {
+
+bool is_discrete(const deck::Deck& deck) {
+  return deck.training.algorithm != deck::Algorithm::flow;
+}
+
+/// Output times of discrete training are those of whole steps: unit "steps" counts them, others are rounded to one.
+void fit_to_steps(solver::Schedule& schedule, const deck::Deck& deck, const dynamics::TrainingMap& map) {
+  const bool steps = deck.time.unit == deck::TimeUnit::steps;
+  std::vector<double> times;
+  for (const double t : schedule.output_times) {
+    const auto n = steps ? static_cast<std::int64_t>(std::llround(t)) : map.nearest_step(t);
+    const double whole = map.time_after(n);
+    if (times.empty() || whole > times.back()) times.push_back(whole);
+  }
+  schedule.output_times = std::move(times);
+}
+
+std::string describe_modes(const ModulePrediction& prediction, std::int64_t limit) {
+  std::string text = fmt::format("{} modes of the module{}\n", prediction.size(),
+                                 prediction.modes.complete ? "" : " (the first of more)");
+  if (prediction.size() == 0) return text;
+  text += fmt::format("  {:>6}  {:>14}  {:>14}  {:>14}  {:>14}  {:>14}\n", "mode", "growth rate", "saturation", "drop",
+                      "ln strength(0)", "ignition time");
+  for (std::int64_t i = 0; i < std::min(limit, prediction.size()); ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    const double rate = prediction.modes.growth_rate[k], c = prediction.modes.self_coupling[k];
+    const double time = prediction.ignition_time[k];
+    text += fmt::format("  {:>6}  {:>14.8g}  {:>14.6g}  {:>14.6g}  {:>14.6g}  {:>14}\n", i, rate,
+                        std::max(rate, 0.0) / c, rate > 0.0 ? rate * rate / (8.0 * c) : 0.0, prediction.log_initial[k],
+                        std::isnan(time) ? "-" : fmt::format("{:.8g}", time));
+  }
+  if (prediction.size() > limit) text += fmt::format("  ... {} more\n", prediction.size() - limit);
+  return text;
+}
+
+std::string compare_module_events(std::span<const solver::Event> events, std::int64_t n_events) {
+  constexpr std::size_t limit = 20;
+  std::string text = fmt::format("{:>8}  {:<8}  {:>14}  {:>14}  {:>18}\n", "mode", "kind", "predicted", "measured",
+                                 "relative difference");
+  for (std::size_t i = 0; i < std::min(limit, events.size()); ++i) {
+    const auto& e = events[i];
+    const bool known = !std::isnan(e.predicted_time);
+    text += fmt::format("{:>8}  {:<8}  {:>14}  {:>14.8g}  {:>18}\n", e.mode, e.kind > 0 ? "lit" : "extinct",
+                        known ? fmt::format("{:.8g}", e.predicted_time) : "-", e.time,
+                        known ? fmt::format("{:.2g}", (e.time - e.predicted_time) / e.predicted_time) : "-");
+  }
+  if (n_events > static_cast<std::int64_t>(limit))
+    text += fmt::format("  ... {} more in /ignitions\n", n_events - static_cast<std::int64_t>(limit));
+  if (n_events == 0) text += "  no mode ignited\n";
+  return text;
+}
+
+}  // namespace
+
+ModuleCase::ModuleCase(const parallel::Comm& comm, const deck::Deck& deck, structure::ModuleProblem problem,
+                       dynamics::CompressedWeights initial, std::vector<std::string> notes)
+    : Case(comm, deck), problem_(std::move(problem)), initial_(std::move(initial)), notes_(std::move(notes)) {
+  schedule_ = make_schedule(deck);
+  prediction_ = predict_module(*problem_.objective, initial_, deck);
+  if (is_discrete(deck)) {
+    const auto map = dynamics::make_training_map(comm, deck, problem_, initial_);
+    fit_to_steps(schedule_, deck, *map);
+  }
+}
+
+std::vector<double> ModuleCase::fingerprint() const {
+  std::vector<double> sums(6, 0.0);
+  const auto& train = problem_.train;
+  const auto add = [&](std::size_t at, std::span<const double> values, std::int64_t begin, double length) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double place = 1.0 + static_cast<double>(begin + static_cast<std::int64_t>(i)) / std::max(length, 1.0);
+      sums[at] += place * values[i];
+      sums[at + 1] += place * std::abs(values[i]);
+    }
+  };
+  if (train.rows.global_size() > 0) {
+    const auto n = static_cast<std::int64_t>(train.rows.global_size());
+    const auto size = train.shape.input_size(), m = train.shape.n_outputs;
+    add(0, train.x, train.rows.begin() * size, static_cast<double>(n * size));
+    add(2, train.y, train.rows.begin() * m, static_cast<double>(n * m));
+  }
+  if (comm_.is_root()) add(4, initial_.w, 0, static_cast<double>(initial_.w.size()));
+  comm_.sum_in_place(std::span<double>(sums));
+  return sums;
+}
+
+std::string ModuleCase::describe(bool with_sizes, std::int64_t rows) {
+  std::string text =
+      fmt::format("module: p = {}, d = {}, carried as {} columns\n", problem_.n_parameters, initial_.width, initial_.r);
+  for (const auto& note : problem_.notes) text += "  " + note + "\n";
+  for (const auto& note : notes_) text += "  " + note + "\n";
+  if (initial_.truncation > 0.0)
+    text += fmt::format("  cut to {} columns: ||M - M'|| = {:.6g} at the start\n", initial_.r, initial_.truncation);
+  if (with_sizes) {
+    const double state = static_cast<double>(problem_.n_parameters * initial_.r);
+    const double rows_out = static_cast<double>(schedule_.output_times.size());
+    const double doubles = problem_.objective->memory_doubles() + 25.0 * state;
+    const double snapshots = deck_.output.order_parameter_every > 0
+                                 ? static_cast<double>(problem_.n_parameters * problem_.n_parameters) * rows_out /
+                                       static_cast<double>(deck_.output.order_parameter_every)
+                                 : 0.0;
+    text += fmt::format("{} output times to t = {:.10g}\n", schedule_.output_times.size(), end_time());
+    text += fmt::format("on {} rank{}: memory about {} a rank; result about {}, each checkpoint about {}\n",
+                        comm_.size(), comm_.size() == 1 ? "" : "s", bytes(8.0 * doubles + 60e6),
+                        bytes(8.0 * ((10.0 + static_cast<double>(prediction_.size())) * rows_out + snapshots)),
+                        bytes(8.0 * (state + snapshots)));
+  }
+  return text + describe_modes(prediction_, rows);
+}
+
+CaseOutcome ModuleCase::run(Campaign& campaign, const std::optional<record::LoadedCheckpoint>& loaded) {
+  auto& log = campaign.log;
+  const std::string label = label_of(deck_);
+  log.info(label + describe(false, 10));
+  if (loaded) check_input(*loaded);
+
+  std::unique_ptr<dynamics::TrainingFlow> flow;
+  std::unique_ptr<dynamics::TrainingMap> map;
+  dynamics::TrainingSystem* system = nullptr;
+  if (is_discrete(deck_)) {
+    map = dynamics::make_training_map(comm_, deck_, problem_, initial_);
+    system = map.get();
+  } else {
+    flow = dynamics::make_training_flow(comm_, deck_, problem_, initial_);
+    system = flow.get();
+  }
+  ModuleView view(problem_, *system, deck_.tangent_kernel.samples);
+  solver::StrengthRecorder strengths(*system, prediction_.modes.vectors, prediction_.ignition_time, flow != nullptr);
+  ModuleRecord record(comm_, campaign.file, campaign.checkpoints, deck_, view, strengths, fingerprint(),
+                      loaded ? &loaded->data : nullptr);
+  record.set_unfinished();
+  record.write_theory(prediction_);
+
+  std::optional<solver::Progress> resume;
+  double t0 = 0.0;
+  std::vector<double> initial_state;
+  std::span<const double> state;
+  if (loaded) {
+    resume = module_progress_of(loaded->data, system->partition());
+    fit_schedule(schedule_, *resume);
+    t0 = resume->time;
+    state = resume->state;
+    log.info(fmt::format("{}going on from {} at t = {:.10g}", label, loaded->path, t0));
+  } else {
+    initial_state = system->initial_state();
+    state = initial_state;
+  }
+
+  std::unique_ptr<solver::Evolution> evolution;
+  if (map) {
+    evolution = std::make_unique<solver::MapEvolution>(*map, t0, state);
+  } else {
+    auto training =
+        std::make_unique<solver::TrainingEvolution>(*flow, deck_.training, deck_.solver, t0, end_time(), state);
+    log.info(fmt::format("{}{}, {}", label, system->description(),
+                         training->method() == deck::FlowMethod::adams ? "Adams" : "BDF with GMRES"));
+    evolution = std::move(training);
+  }
+  if (map) schedule_.max_steps = std::numeric_limits<std::int64_t>::max();
+  solver::RunLoop loop(comm_, *evolution, strengths, record, campaign.stop, log, schedule_);
+
+  CaseOutcome outcome;
+  guarded(campaign, loop, [&] {
+    outcome.run = loop.run(resume, label);
+    outcome.fit = record.finish(deck_.fit, prediction_);
+    record.set_outcome(outcome.run);
+    campaign.file.flush();
+  });
+  outcome.final_loss = record.losses().back();
+  if (!record.shown_events().empty()) outcome.first_event = record.shown_events().front().time;
+  if (outcome.run.complete) log.info(compare_module_events(record.shown_events(), record.n_events()));
+  for (const double t : prediction_.ignition_time)
+    if (t > 0.0 && t <= outcome.run.time) ++outcome.agreement.predicted;
+  std::vector<double> distances;
+  for (const auto& event : record.shown_events())
+    if (event.kind > 0 && std::isfinite(event.predicted_time)) {
+      ++outcome.agreement.measured;
+      distances.push_back(std::abs(event.time / event.predicted_time - 1.0));
+    }
+  outcome.agreement.median = std::nan("");
+  if (!distances.empty()) {
+    const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
+    std::nth_element(distances.begin(), middle, distances.end());
+    outcome.agreement.median = *middle;
+  }
+  if (view.kernel_size() > 0) {
+    const double drift = record.drift_at_half_loss();
+    log.info(
+        fmt::format("{}tangent kernel: drift {:.4g} when the loss had halved: {}", label, drift,
+                    theory::name_of(std::isnan(drift)                           ? theory::Regime::undecided
+                                    : drift < theory::drift_of_feature_learning ? theory::Regime::lazy
+                                                                                : theory::Regime::feature_learning)));
+  }
+  if (outcome.fit.accepted) log.info(label + describe_fit(outcome.fit, Prediction{}));
+  const auto& work = outcome.run.work;
+  log.info(fmt::format("{}{} steps, {} gradient evaluations, {} nonlinear and {} Krylov iterations", label, work.steps,
+                       work.rhs_evaluations, work.newton_iterations, work.linear_iterations));
+  return outcome;
+}
+
+std::unique_ptr<Case> make_module_case(const parallel::Comm& comm, const deck::Deck& deck, double horizon) {
+  auto problem = structure::make_module_problem(comm, deck);
+  auto initial = dynamics::make_initial_weights(comm, deck, problem);
+  std::vector<std::string> notes;
+  (void)horizon;
+  return std::make_unique<ModuleCase>(comm, deck, std::move(problem), std::move(initial), std::move(notes));
+}
+
+}  // namespace nqf::drivers
