@@ -1,5 +1,7 @@
 #include "data/accurate_sum.hpp"
 
+#include <algorithm>
+
 #include "nqf/parallel/handle.hpp"
 #include "nqf/parallel/narrow.hpp"
 
@@ -59,12 +61,17 @@ std::vector<double> AccurateSums::total(const parallel::Comm& comm) const {
   parallel::Handle<OpTraits> add;
   mpi_check(MPI_Op_create(add_pairs, 1, add.out()), "MPI_Op_create");
 
-  std::vector<Pair> pairs(high_.size());
-  for (std::size_t j = 0; j < pairs.size(); ++j) pairs[j] = {high_[j], low_[j]};
-  mpi_check(MPI_Allreduce(MPI_IN_PLACE, pairs.data(), narrow<int>(pairs.size()), type.get(), add.get(), comm.get()),
-            "MPI_Allreduce");
-  std::vector<double> sums(pairs.size());
-  for (std::size_t j = 0; j < sums.size(); ++j) sums[j] = pairs[j].high + pairs[j].low;
+  // In pieces: any number of columns then fits an MPI count, and little memory is taken beside the result.
+  constexpr std::size_t piece = std::size_t{1} << 22;
+  std::vector<double> sums(high_.size());
+  std::vector<Pair> pairs(std::min(piece, sums.size()));
+  for (std::size_t begin = 0; begin < sums.size(); begin += piece) {
+    const std::size_t n = std::min(piece, sums.size() - begin);
+    for (std::size_t j = 0; j < n; ++j) pairs[j] = {high_[begin + j], low_[begin + j]};
+    mpi_check(MPI_Allreduce(MPI_IN_PLACE, pairs.data(), narrow<int>(n), type.get(), add.get(), comm.get()),
+              "MPI_Allreduce");
+    for (std::size_t j = 0; j < n; ++j) sums[begin + j] = pairs[j].high + pairs[j].low;
+  }
   return sums;
 }
 

@@ -12,11 +12,12 @@
 namespace nqf::data {
 
 /// What every sample of a data set looks like: x of `input` ([n], [tokens, n], [rows, columns, channels]), row-major,
-/// and y of n_outputs numbers.
+/// and y of n_outputs numbers. An empty `input` is a sample without x: its structure matrix stands in the file.
 struct SampleShape {
   std::vector<std::int64_t> input;
   std::int64_t n_outputs = 1;
   std::int64_t input_size() const {
+    if (input.empty()) return 0;
     return std::accumulate(input.begin(), input.end(), std::int64_t{1}, std::multiplies<>());
   }
 };

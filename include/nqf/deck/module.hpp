@@ -67,10 +67,11 @@ struct DataOptions {
   bool rotate = false;              ///< gaussian, tokens: random orthogonal eigenvectors, else the coordinate axes
   double correlation = 0.0;         ///< tokens, images: of neighbours, in [0, 1)
 
-  TargetKind target = TargetKind::linear;
-  std::int64_t outputs = 1;  ///< m
-  ArraySource spectrum;      ///< teacher: singular values (linear) or eigenvalues of W* W*ᵀ (module)
+  TargetKind target = TargetKind::linear;  ///< default by kind: fourier list, idx labels, hdf5 file
+  std::int64_t outputs = 1;                ///< m
+  ArraySource spectrum;  ///< teacher: singular values (linear; matrices: eigenvalues) or eigenvalues of W* W*ᵀ (module)
   ArraySource coefficients;  ///< fourier: b_k
+  std::int64_t count = 0;    ///< fourier: number of b_k (and of features) where no list says it; 0: samples − 1
   std::int64_t teacher_seed = 1;
   double noise = 0.0;  ///< standard deviation added to the targets
 
