@@ -71,6 +71,9 @@ class BlockCore final : public CoreMap {
   /// True if two parts read the same rows of u (readout per position).
   bool parts_share_rows() const noexcept { return parts_.size() > 1 && parts_[0].u == parts_[1].u; }
 
+  /// True if two parts read the same rows of v (a gate beside the inputs).
+  bool parts_share_columns() const noexcept { return parts_.size() > 1 && parts_[0].v == parts_[1].v; }
+
   void add_product(std::span<const double> left, std::span<const double> right, std::int64_t r,
                    std::span<double> core) const override;
   void from_matrix(const double* matrix, std::int64_t ld, std::span<double> core) const override;

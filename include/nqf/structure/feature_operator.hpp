@@ -13,9 +13,12 @@ struct ModuleSumTerms {
   /// g_c = gain · Σ_k e_(begin + c·stride + k·repeat_stride), k < repeat; none where gain = 0.
   double gain = 0.0;
   std::int64_t begin = 0, stride = 1, repeat = 1, repeat_stride = 0;
+  /// g = feature_gain · x on the rows from `begin` (one output); none where 0.
+  double feature_gain = 0.0;
   /// sᵀB s = gate · (s_gate·x) s_(begin + c·stride), s_gate the rows from gate_begin; none where gate = 0.
   double gate = 0.0;
   std::int64_t gate_begin = 0;
+  bool present() const { return gain != 0.0 || feature_gain != 0.0 || gate != 0.0; }
 };
 
 /// g [N m × p] and B [N m × p (p + 1)/2, packed as PackedCore, entries of B] of every measurement; empty where absent.

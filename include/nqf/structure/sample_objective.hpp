@@ -15,9 +15,10 @@ namespace nqf::structure {
 /// The loss over stored samples, spread over the ranks:
 ///   squared   ℓ = ½ (f − y)²          logistic  ℓ = ln(1 + e^f) − y f, one output, y in [0, 1]
 ///   softmax   Σ_c ℓ = ln Σ_c e^{f_c} − Σ_c y_c f_c, y ≥ 0 with Σ_c y_c = 1
-/// Each evaluation forms the core of M on every rank (core_map.hpp), reads each local sample once and reduces one array
-/// [core size + p + 1] (Hessian
-/// products twice the core). Nothing is allocated after the first call of a kind with the largest r.
+/// Each evaluation of W goes by factors where that takes fewer operations (few units: StructureOperator::factor_cost),
+/// and else by the core, as M does: it forms the core of M on every rank (core_map.hpp), reads each local sample once
+/// and reduces one array [core size + p + 1] (Hessian products twice the core). Nothing is allocated after the first
+/// call of a kind with the largest r.
 class SampleObjective final : public Objective {
  public:
   /// `op` and `samples` (targets, weights) must outlive this; moving the Dataset is harmless. Collective.
@@ -41,19 +42,25 @@ class SampleObjective final : public Objective {
 
  private:
   struct Pass;  // what a tile's residual needs: the samples' weights, where the loss is added
+  bool by_factors(std::int64_t r) const;
+  void set_sum(const WeightsView& weights);
   void set_weights(const WeightsView& weights);
   void set_order(const OrderParameterView& order);
-  double evaluate(const Selection& selection, double uniform_weight, bool assemble);
   Selection select(std::span<const std::int64_t> batch);
-  void finish_gradient(const WeightsView& weights, std::span<double> gradient) const;
-  void finish_structure(std::span<double> s_matrix, std::span<double> q) const;
-  std::span<double> core_gradient() { return std::span(sums_).first(core_.size()); }
-  std::span<double> q() { return std::span(sums_).subspan(core_.size(), s_.size()); }
+  double assemble(const Selection& selection, double uniform_weight);
+  double assemble_factors(const WeightsView& weights, const Selection& selection, double uniform_weight,
+                          std::span<double> gradient);
+  double measure_loss(const WeightsView* factors);
+  double weighted_gradient(const WeightsView& weights, const Selection& selection, double uniform_weight,
+                           std::span<double> gradient);
+  double weighted_structure(const OrderParameterView& order, const Selection& selection, double uniform_weight,
+                            std::span<double> s_matrix, std::span<double> q);
 
   const StructureOperator& op_;
   std::span<const double> y_, weight_;
   parallel::Partition rows_;
   deck::LossKind loss_;
+  double core_cost_ = 0.0;                              // multiply–adds a sample by the core
   std::vector<double> core_, s_;                        // of the last (W or M, s)
   std::vector<double> sums_;                            // [∂L/∂core, q, L]: one reduction
   std::vector<double> d_core_, d_s_, second_sums_, f_;  // Hessian products, losses, curvature

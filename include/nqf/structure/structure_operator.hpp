@@ -77,6 +77,21 @@ class StructureOperator {
                          std::span<const double> d_core, std::span<const double> ds, const Weigh& weigh,
                          std::span<double> g, std::span<double> dg, std::span<double> dq) const;
 
+  /// Some operators can do without a core: f from the columns of W one by one, ∂L/∂W added directly (completion,
+  /// rank-one measurements of few units). The three functions are those above with W [p × r] in place of the core and
+  /// ∂L/∂W = 2 S W [p × r] in place of G; for δW = v, `dw` += 2 S v + 2 δS W without the terms of q. Only where
+  /// factor_cost() is finite.
+  void measure_factors(const Selection& selection, std::span<const double> w, std::int64_t r, std::span<const double> s,
+                       std::span<double> f) const;
+  void gradient_factors(const Selection& selection, std::span<const double> w, std::int64_t r,
+                        std::span<const double> s, const Residual& residual, std::span<double> dw,
+                        std::span<double> q) const;
+  void second_order_factors(const Selection& selection, std::span<const double> w, std::int64_t r,
+                            std::span<const double> s, std::span<const double> v, std::span<const double> ds,
+                            const Weigh& weigh, std::span<double> dw, std::span<double> dq) const;
+  /// Multiply–adds a sample of a gradient by factors; infinite where that is not offered.
+  virtual double factor_cost(std::int64_t r) const;
+
   /// Diagonal of the Gauss–Newton matrix Σ_j h_j (∂f_j/∂W)⊗² without sum terms: adds 4 Σ_j h_j ((A_j W)_ai)² to
   /// `diagonal` [p × r, column-major]. `h` [selection.count × m], W [p × r] column-major. May cost r gradients.
   virtual void add_curvature_diagonal(const Selection& selection, std::span<const double> h, std::span<const double> w,
@@ -98,6 +113,11 @@ class StructureOperator {
   // Of one tile, at most tile_size() samples: f += ⟨Z, core⟩ and its adjoint.
   virtual void add_linear(const Selection& tile, std::span<const double> core, std::span<double> f) const = 0;
   virtual void add_adjoint(const Selection& tile, std::span<const double> r, std::span<double> g) const = 0;
+  // f += ⟨Z, left rightᵀ⟩, and out += 2 (Σ r_j A_j) W.
+  virtual void add_factor_product(const Selection& tile, std::span<const double> left, std::span<const double> right,
+                                  std::int64_t r, std::span<double> f) const;
+  virtual void add_factor_adjoint(const Selection& tile, std::span<const double> residual, std::span<const double> w,
+                                  std::int64_t r, std::span<double> out) const;
   // f += g·t + quadratic sᵀB t, and q += Σ r (linear g + 2 B t).
   virtual void add_sum_terms(const Selection& tile, std::span<const double> s, std::span<const double> t,
                              double quadratic, std::span<double> f) const;

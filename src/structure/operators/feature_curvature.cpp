@@ -2,16 +2,9 @@
 
 #include "nqf/structure/feature_operator.hpp"
 #include "structure/operators/gemm.hpp"
+#include "structure/operators/tiles.hpp"
 
 namespace nqf::structure {
-
-namespace {
-double* zeroed(std::vector<double>& buffer, std::int64_t size) {
-  if (std::ssize(buffer) < size) buffer.resize(size);
-  std::fill_n(buffer.begin(), size, 0.0);
-  return buffer.data();
-}
-}  // namespace
 
 void FeatureOperator::add_curvature_diagonal(const Selection& selection, std::span<const double> h,
                                              std::span<const double> w, std::int64_t r,
@@ -28,7 +21,7 @@ void FeatureOperator::add_curvature_diagonal(const Selection& selection, std::sp
     const double* x = rows(tile);
     for (std::int64_t j = 0; j < tile.count * rows_per_sample_; ++j) {
       if (weights[j] == 0.0) continue;
-      double* out = zeroed(product_, size);
+      double* out = zeroed(product_, size).data();
       core_->add_structure_times({x + j * n_features_, static_cast<std::size_t>(n_features_)}, w, r,
                                  {out, static_cast<std::size_t>(size)});
       const double factor = weights[j] * factor_ * factor_;
@@ -48,30 +41,34 @@ void FeatureOperator::add_shared_row_curvature(const Selection& tile, std::span<
   const double* x = rows(tile);
   const double factor = factor_ * factor_;
   const bool mixed = core.parts_share_rows();
-  double* squares = zeroed(squares_, n_features_ * n_tile);
+  double* squares = zeroed(squares_, n_features_ * n_tile).data();
   for (std::int64_t k = 0; k < n_features_ * n_tile; ++k) squares[k] = x[k] * x[k];
-  double* weighted = zeroed(weights_, n_features_ * m);  // Σ_n h_nc x_na²
+  double* weighted = zeroed(weights_, n_features_ * m).data();  // Σ_n h_nc x_na²
   add_gemm('N', 'T', n_features_, m, n_tile, factor, squares, n_features_, h.data(), m, weighted, n_features_);
-  for (const auto& part : core.parts()) {
-    const double strength = part.weight * part.weight;
-    double* xu = zeroed(product_, n_tile * r);
-    add_gemm('T', 'N', n_tile, r, n, 1.0, x + part.core_row, n_features_, w.data() + part.u, p, xu, n_tile);
+  const bool one_readout = core.parts_share_columns();
+  double* xu = zeroed(product_, n_tile * r).data();
+  for (std::size_t k = 0; k < core.parts().size(); ++k) {
+    const auto& part = core.parts()[k];
+    if (!one_readout) std::fill_n(xu, n_tile * r, 0.0);
+    add_gemm('T', 'N', n_tile, r, n, part.weight, x + part.core_row, n_features_, w.data() + part.u, p, xu, n_tile);
     for (std::int64_t i = 0; i < r; ++i)
       for (std::int64_t c = 0; c < m; ++c) {
         const std::int64_t v = part.v + c * part.v_stride + i * p;
+        if (!mixed)
+          for (std::int64_t a = 0; a < n; ++a)
+            diagonal[part.u + a + i * p] +=
+                part.weight * part.weight * weighted[part.core_row + a + c * n_features_] * w[v] * w[v];
+        if (one_readout && k + 1 < core.parts().size()) continue;  // the sum over the parts is not complete
         double sum = 0.0;
-        for (std::int64_t k = 0; k < n_tile; ++k) sum += h[k * m + c] * xu[k + i * n_tile] * xu[k + i * n_tile];
-        diagonal[v] += factor * strength * sum;
-        if (mixed) continue;
-        for (std::int64_t a = 0; a < n; ++a)
-          diagonal[part.u + a + i * p] += strength * weighted[part.core_row + a + c * n_features_] * w[v] * w[v];
+        for (std::int64_t l = 0; l < n_tile; ++l) sum += h[l * m + c] * xu[l + i * n_tile] * xu[l + i * n_tile];
+        diagonal[v] += factor * sum;
       }
   }
   if (!mixed) return;
   for (std::int64_t k = 0; k < n_tile; ++k)
     for (std::int64_t c = 0; c < m; ++c)
       for (std::int64_t i = 0; i < r; ++i) {
-        double* sum = zeroed(product_, n);
+        double* sum = zeroed(product_, n).data();
         for (const auto& part : core.parts()) {
           const double v = part.weight * w[part.v + c * part.v_stride + i * p];
           for (std::int64_t a = 0; a < n; ++a) sum[a] += v * x[k * n_features_ + part.core_row + a];

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "structure/operators/gemm.hpp"
+#include "structure/operators/tiles.hpp"
 
 namespace nqf::structure {
 
@@ -32,7 +33,7 @@ FeatureOperator::FeatureOperator(std::shared_ptr<const CoreMap> core, std::int64
 
 void FeatureOperator::set_sum_terms(const ModuleSumTerms& terms) {
   terms_ = terms;
-  has_sum_terms_ = terms.gain != 0.0 || terms.gate != 0.0;
+  has_sum_terms_ = terms.present();
 }
 
 void FeatureOperator::set_sum_terms(StoredSumTerms terms, bool present) {
@@ -45,12 +46,7 @@ void FeatureOperator::set_sum_terms(StoredSumTerms terms, bool present) {
 }
 
 const double* FeatureOperator::rows(const Selection& tile) const {
-  const std::int64_t size = rows_per_sample_ * n_features_;
-  if (tile.indices.empty()) return features_.data() + tile.first * size;
-  if (std::ssize(gathered_) < tile.count * size) gathered_.resize(tile.count * size);
-  for (std::int64_t i = 0; i < tile.count; ++i)
-    std::copy_n(features_.data() + tile[i] * size, size, gathered_.data() + i * size);
-  return gathered_.data();
+  return rows_of(tile, features_, rows_per_sample_ * n_features_, gathered_);
 }
 
 void FeatureOperator::offset(const Selection& selection, std::span<double> f0) const {

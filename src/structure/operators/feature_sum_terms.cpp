@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "nqf/structure/feature_operator.hpp"
-#include "structure/operators/gemm.hpp"
+#include "structure/operators/tiles.hpp"
 
 namespace nqf::structure {
 
@@ -29,13 +29,6 @@ void add_packed_product(const double* b, double factor, std::span<const double> 
   }
 }
 
-double dot(const double* a, const double* b, std::int64_t n) {
-  double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
-
 }  // namespace
 
 // Beside the features these are small: O(m + n) a sample for modules, O(p²) where B comes from a file.
@@ -48,6 +41,9 @@ void FeatureOperator::add_sum_terms(const Selection& tile, std::span<const doubl
       for (std::int64_t c = 0; c < m; ++c)
         for (std::int64_t k = 0; k < terms_.repeat; ++k)
           out[c] += terms_.gain * t[terms_.begin + c * terms_.stride + k * terms_.repeat_stride];
+    if (terms_.feature_gain != 0.0)
+      out[0] +=
+          terms_.feature_gain * dot(features_.data() + tile[i] * n_features_, t.data() + terms_.begin, n_features_);
     if (terms_.gate != 0.0) {
       // sᵀB t = ½ gate [(s_gate·x) t_c + (t_gate·x) s_c], so that t = s gives the quadratic form.
       const double* x = features_.data() + tile[i] * n_features_;
@@ -75,6 +71,9 @@ void FeatureOperator::add_sum_adjoint(const Selection& tile, std::span<const dou
       for (std::int64_t c = 0; c < m; ++c)
         for (std::int64_t k = 0; k < terms_.repeat; ++k)
           q[terms_.begin + c * terms_.stride + k * terms_.repeat_stride] += linear * terms_.gain * in[c];
+    if (terms_.feature_gain != 0.0)
+      for (std::int64_t a = 0; a < n_features_; ++a)
+        q[terms_.begin + a] += linear * terms_.feature_gain * in[0] * features_[tile[i] * n_features_ + a];
     if (terms_.gate != 0.0) {
       // 2 B t = gate [x t_c on the gate's rows, (t_gate·x) on row c].
       const double* x = features_.data() + tile[i] * n_features_;

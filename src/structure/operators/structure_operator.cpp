@@ -2,24 +2,9 @@
 
 #include <algorithm>
 
+#include "structure/operators/tiles.hpp"
+
 namespace nqf::structure {
-
-namespace {
-
-template <class Work>
-void by_tiles(const Selection& selection, std::int64_t size, Work&& work) {
-  for (std::int64_t begin = 0; begin < selection.count; begin += size) {
-    const std::int64_t n = std::min(size, selection.count - begin);
-    work(begin, selection.part(begin, n));
-  }
-}
-
-std::span<double> scratch(std::vector<double>& buffer, std::int64_t size) {
-  if (std::ssize(buffer) < size) buffer.resize(size);
-  return std::span(buffer).first(size);
-}
-
-}  // namespace
 
 void StructureOperator::add_sum_terms(const Selection&, std::span<const double>, std::span<const double>, double,
                                       std::span<double>) const {}

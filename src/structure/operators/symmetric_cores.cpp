@@ -23,7 +23,7 @@ void FullCore::from_matrix(const double* matrix, std::int64_t ld, std::span<doub
 void FullCore::add_to_matrix(std::span<const double> core, double scale, double* matrix, std::int64_t ld) const {
   const std::int64_t p = n_parameters_;
   for (std::int64_t j = 0; j < p; ++j)
-    for (std::int64_t i = 0; i < p; ++i) matrix[i + j * ld] += scale * core[i + j * p];
+    for (std::int64_t i = 0; i < p; ++i) matrix[i + j * ld] += scale * 0.5 * (core[i + j * p] + core[j + i * p]);
 }
 
 void FullCore::add_structure_times(std::span<const double> core, std::span<const double> w, std::int64_t r,
