@@ -58,6 +58,9 @@ SpectrumAnalysis analyse_spectrum(const ModeArrays& modes, std::optional<ModeWin
   if (modes.log_initial.size() != n)
     throw std::invalid_argument("lengths differ: growth rate " + std::to_string(n) + ", initial value " +
                                 std::to_string(modes.log_initial.size()));
+  if (!modes.loss_scale.empty() && modes.loss_scale.size() != n)
+    throw std::invalid_argument("lengths differ: growth rate " + std::to_string(n) + ", loss scale " +
+                                std::to_string(modes.loss_scale.size()));
   SpectrumAnalysis result;
   result.order.resize(n);
   std::iota(result.order.begin(), result.order.end(), std::int64_t{0});
@@ -67,7 +70,7 @@ SpectrumAnalysis analyse_spectrum(const ModeArrays& modes, std::optional<ModeWin
     const LogisticMode mode{modes.growth_rate[place], modes.self_coupling[place], modes.log_initial[place]};
     result.n_growing += mode.growth_rate > 0;
     result.growth_rate.push_back(mode.growth_rate);
-    result.drop.push_back(drop(mode));
+    result.drop.push_back(drop(mode) * (modes.loss_scale.empty() ? 1.0 : modes.loss_scale[place]));
     result.ignition_time.push_back(ignition_time(mode));
   }
   const auto growing = static_cast<std::size_t>(result.n_growing);

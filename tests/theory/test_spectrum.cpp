@@ -104,7 +104,7 @@ TEST(Spectrum, PredictsTheExponentAndTheIgnitionTimesOfKnownModes) {
   growth.insert(growth.end(), {-0.5, 0.0});
   coupling.insert(coupling.end(), {1.0, 0.0});
   initial.insert(initial.end(), {-3.0, -3.0});
-  const auto analysis = analyse_spectrum({growth, coupling, initial});
+  const auto analysis = analyse_spectrum({growth, coupling, initial, {}});
   EXPECT_EQ(analysis.n_growing, 400);
   ASSERT_TRUE(analysis.growth_fit.accepted && analysis.drop_fit.accepted);
   EXPECT_NEAR(analysis.growth_fit.exponent, 0.8, 1e-12);
@@ -122,6 +122,19 @@ TEST(Spectrum, PredictsTheExponentAndTheIgnitionTimesOfKnownModes) {
   EXPECT_TRUE(std::isnan(analysis.ignition_time[400]) && std::isnan(analysis.ignition_time[401]));
 }
 
+TEST(Spectrum, OrthogonalSamplesFollowTheirOwnLaw) {
+  // y_n = n^−1.2, ζ_n = n^−0.9, V_n = y²/2N: −(2·1.2 − 1)/0.9, THEORY 5.
+  const auto y = power_law(200, 1.2), zeta = power_law(200, 0.9);
+  std::vector<double> coupling, scale;
+  for (int n = 0; n < 200; ++n) {
+    coupling.push_back(zeta[n] / y[n]);
+    scale.push_back(4.0 / (200 * coupling[n]));
+  }
+  const auto analysis = analyse_spectrum({zeta, coupling, std::vector<double>(200, -14.0), scale});
+  EXPECT_NEAR(analysis.predicted.value, sample_exponent(1.2, 0.9).value, 1e-12);
+  for (int n = 0; n < 200; ++n) EXPECT_NEAR(analysis.drop[n], y[n] * y[n] / 400, 1e-15);
+}
+
 TEST(Spectrum, ErrorOfThePredictionIsThatOfItsExponents) {
   std::mt19937_64 generator(9);
   std::normal_distribution<double> normal(0.0, 1e-3);  // too small to change the order of the rates
@@ -135,7 +148,7 @@ TEST(Spectrum, ErrorOfThePredictionIsThatOfItsExponents) {
       drops[k] *= std::exp(normal(generator));
     }
     for (int k = 0; k < 90; ++k) coupling.push_back(zeta[k] * zeta[k] / (8 * drops[k]));
-    const auto analysis = analyse_spectrum({zeta, coupling, initial});
+    const auto analysis = analyse_spectrum({zeta, coupling, initial, {}});
     sum += analysis.predicted.value;
     square += analysis.predicted.value * analysis.predicted.value;
     stated += analysis.predicted_error;
@@ -146,15 +159,16 @@ TEST(Spectrum, ErrorOfThePredictionIsThatOfItsExponents) {
 
 TEST(Spectrum, WithoutBothExponentsThereIsNoPrediction) {
   const std::vector<double> growth{2.0, 1.0, 0.5}, coupling{1.0, 1.0, 1.0}, initial{-10.0, -10.0, -10.0};
-  const auto few = analyse_spectrum({growth, coupling, initial});
+  const auto few = analyse_spectrum({growth, coupling, initial, {}});
   EXPECT_TRUE(std::isnan(few.predicted.value));
   EXPECT_FALSE(few.predicted.applies);
   EXPECT_NE(few.predicted.reason.find("less than a decade"), std::string::npos);
   EXPECT_EQ(few.n_growing, 3);
   const std::vector<double> zero{0.0, 1.0, 1.0}, two{1.0, 2.0};
-  EXPECT_THROW(analyse_spectrum({growth, zero, initial}), std::domain_error);
-  EXPECT_THROW(analyse_spectrum({growth, coupling, two}), std::invalid_argument);
-  EXPECT_THROW(analyse_spectrum({growth, two, initial}), std::invalid_argument);
+  EXPECT_THROW(analyse_spectrum({growth, zero, initial, {}}), std::domain_error);
+  EXPECT_THROW(analyse_spectrum({growth, coupling, two, {}}), std::invalid_argument);
+  EXPECT_THROW(analyse_spectrum({growth, two, initial, {}}), std::invalid_argument);
+  EXPECT_THROW(analyse_spectrum({growth, coupling, initial, two}), std::invalid_argument);
 }
 
 }  // namespace

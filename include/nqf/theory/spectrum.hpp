@@ -47,6 +47,7 @@ struct ModeArrays {
   std::span<const double> growth_rate;    ///< ζ_k
   std::span<const double> self_coupling;  ///< C_kk
   std::span<const double> log_initial;    ///< ln z_k(0)
+  std::span<const double> loss_scale;     ///< factor of V_k (orthogonal samples: 4/(N β)); empty: 1
 };
 
 struct SpectrumAnalysis {
