@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/orthonormal.hpp"
+#include "nqf/data/orthonormal.hpp"
 #include "data/refuse.hpp"
 #include "data/streams.hpp"
 #include "nqf/data/array.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "data/orthonormal.hpp"
+#include "nqf/data/orthonormal.hpp"
 #include "data/refuse.hpp"
 #include "data/streams.hpp"
 #include "nqf/data/array.hpp"

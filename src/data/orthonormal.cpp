@@ -1,4 +1,4 @@
-#include "data/orthonormal.hpp"
+#include "nqf/data/orthonormal.hpp"
 
 #include <algorithm>
 #include <span>

@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "data/linear_teacher.hpp"
-#include "data/orthonormal.hpp"
+#include "nqf/data/orthonormal.hpp"
 #include "data/streams.hpp"
 #include "data/synthetic_source.hpp"
 

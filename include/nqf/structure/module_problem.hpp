@@ -34,13 +34,20 @@ struct ModuleProblem {
   std::vector<std::string> notes;             ///< for the log: which operator, why moments or not
 };
 
+/// From here on a matrix p × p has more entries than PETSc's 32-bit indices can number.
+constexpr std::int64_t largest_formable_parameters = 46341;
+
 /// Reads the data, builds the normal form of [module] on them (the registry of modules is src/structure/modules/), sets
-/// the targets of a module teacher, and chooses moments or stored samples by operation count and memory. Collective.
+/// the targets of a module teacher (`source` gives them too), and chooses moments or stored samples by operation count
+/// and memory: samples are stored, with their operator, where they take less than a GiB a rank or moments will not do
+/// (mini-batches, other losses, modules whose loss has no moments), unless data.stream asks for passes; moments serve
+/// wherever they do and take fewer operations a step. Collective.
 /// @throws DeckError, DataError: an activation with φ(0) = φ'(0) = 0 or not C³, shapes that do not fit, p × p beyond
-///   PETSc's indices
+///   PETSc's indices, targets that are no labels or probabilities where the loss needs them
 ModuleProblem make_module_problem(const parallel::Comm& comm, const deck::Deck& deck);
 
-/// A normal form over other samples, with the same deck (mini-batches of online training, tests).
+/// A normal form over other samples, with the same deck (mini-batches of online training, tests). Not collective: what
+/// the module reads from files each rank reads by itself.
 std::unique_ptr<StructureOperator> make_structure_operator(const deck::Deck& deck, std::int64_t width,
                                                            const data::Dataset& samples);
 
