@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "data/refuse.hpp"
@@ -35,10 +36,11 @@ LearningRate::LearningRate(const deck::TrainingOptions& options)
       period_(std::max<std::int64_t>(options.decay_steps, 1)) {
   const bool to_final = schedule_ == RateSchedule::cosine || schedule_ == RateSchedule::linear;
   const std::int64_t last = warmup_ + period_;
-  if (to_final && !(time_after(last) > time_after(last - 1)))
+  const double resolution = 16.0 * std::numeric_limits<double>::epsilon() * time_after(last);  // of the closed forms
+  if (to_final && rate(last - 1) < resolution)
     data::refuse(data::key_of(options.place, "training.final_rate"),
                  fmt::format("the last of {} steps no longer move the time in double precision; give at least {:.1g}",
-                             period_, 4e-16 * time_after(last)));
+                             period_, resolution));
 }
 
 double LearningRate::scheduled(std::int64_t k) const {

@@ -20,11 +20,11 @@ constexpr std::int64_t max_entries = std::numeric_limits<int>::max();
 
 void check_size(const deck::Deck& deck, std::int64_t entries, const std::string& what, const std::string& remedy) {
   if (entries > max_entries)
-    data::refuse(deck.training.form == TrainingForm::automatic || deck.training.form == TrainingForm::factor
-                     ? data::key_of(deck.weights.place, "weights.rank")
-                     : data::key_of(deck.training.place, "training.form"),
-                 fmt::format("{} have {} entries, more than the {} an index holds; {}", what, entries, max_entries,
-                             remedy));
+    data::refuse(
+        deck.training.form == TrainingForm::automatic || deck.training.form == TrainingForm::factor
+            ? data::key_of(deck.weights.place, "weights.rank")
+            : data::key_of(deck.training.place, "training.form"),
+        fmt::format("{} have {} entries, more than the {} an index holds; {}", what, entries, max_entries, remedy));
 }
 
 void check_factor(const deck::Deck& deck, const CompressedWeights& weights, int copies) {
@@ -42,7 +42,7 @@ BatchGradient make_batches(const parallel::Comm& comm, const deck::Deck& deck, s
   const auto& training = deck.training;
   if (training.sampling == deck::BatchSampling::full) return BatchGradient(*problem.objective);
   if (training.sampling == deck::BatchSampling::online)
-    return BatchGradient(*problem.objective, fresh_samples(comm, deck, problem), training.batch);
+    return BatchGradient(*problem.objective, fresh_samples(deck, problem), training.batch);
   if (!problem.objective->has_samples())
     data::refuse(data::key_of(training.place, "training.sampling"),
                  "mini-batches need stored samples, and only their moments were taken; \"full\" and \"online\" do not");

@@ -6,10 +6,9 @@
 
 namespace nqf::dynamics {
 
-/// Objectives over fresh samples of the problem's source, each rank with its share of the batch; the problem and the
-/// deck must outlive the result. Not collective; what it returns is, as its contract says.
+/// Objectives over fresh samples of the problem's source, each rank with its share of the batch. `problem` must outlive
+/// the result, which is collective and allocates its samples anew each step.
 /// @throws DeckError: targets of a module teacher, which are known for the stored samples only
-BatchGradient::FreshSamples fresh_samples(const parallel::Comm& comm, const deck::Deck& deck,
-                                          structure::ModuleProblem& problem);
+BatchGradient::FreshSamples fresh_samples(const deck::Deck& deck, structure::ModuleProblem& problem);
 
 }  // namespace nqf::dynamics

@@ -24,7 +24,7 @@ constexpr int krylov_size = 20;
 constexpr double linear_share = 0.01;  // of Newton's tolerance, allowed to GMRES
 constexpr double stiff_product = 1e4;  // ρ (end − t0) above which BDF is taken
 constexpr int power_iterations = 30;
-constexpr double roundings = 64.0;     // of the largest entry: the least absolute tolerance
+constexpr int adams_order = 5;  // above it the interval of stability shrinks to less than a tenth of 1/ρ
 }  // namespace
 
 deck::FlowMethod choose_method(dynamics::TrainingFlow& flow, double t0, double end, std::span<const double> state) {
@@ -65,18 +65,7 @@ struct TrainingEvolution::Callbacks {
   static int rhs(sunrealtype, N_Vector y, N_Vector ydot, void* self) noexcept {
     return guarded(self, [&](TrainingEvolution& me) { return me.flow_.rhs(view(y), view(ydot)) ? 0 : 1; });
   }
-  static int weights(N_Vector y, N_Vector weight, void* self) noexcept {
-    return guarded(self, [&](TrainingEvolution& me) {
-      const double floor = roundings * std::numeric_limits<double>::epsilon() * N_VMaxNorm(y);
-      const double atol = std::max(me.atol_, floor);
-      const auto in = view(y);
-      const auto out = view(weight);
-      for (std::size_t i = 0; i < in.size(); ++i) out[i] = 1.0 / (me.rtol_ * std::abs(in[i]) + atol);
-      return std::isfinite(floor) ? 0 : -1;
-    });
-  }
-  static int jacobian_times(N_Vector v, N_Vector jv, sunrealtype, N_Vector y, N_Vector, void* self,
-                            N_Vector) noexcept {
+  static int jacobian_times(N_Vector v, N_Vector jv, sunrealtype, N_Vector y, N_Vector, void* self, N_Vector) noexcept {
     return guarded(self, [&](TrainingEvolution& me) {
       me.flow_.jacobian_product(view(y), view(v), view(jv));
       return 0;
@@ -108,8 +97,6 @@ TrainingEvolution::TrainingEvolution(dynamics::TrainingFlow& flow, const deck::T
     : flow_(flow),
       method_(training.method == deck::FlowMethod::automatic ? choose_method(flow, t0, end, flow.initial_state())
                                                              : training.method),
-      rtol_(training.tolerance),
-      atol_(training.tolerance * (flow.initial_scale() > 0.0 ? flow.initial_scale() : 1.0)),
       loss_may_rise_(training.weight_decay > 0.0),
       maximum_norm_(solver.norm == deck::ErrorNorm::maximum),
       time_(t0),
@@ -124,12 +111,14 @@ TrainingEvolution::TrainingEvolution(dynamics::TrainingFlow& flow, const deck::T
   memory_->raw = CVodeCreate(method_ == deck::FlowMethod::adams ? CV_ADAMS : CV_BDF, context_.get());
   if (!memory_->raw) throw LibraryError("CVodeCreate", 0, "no memory");
   void* cvode = memory_->raw;
+  const double atol = training.tolerance * (flow.initial_scale() > 0.0 ? flow.initial_scale() : 1.0);
   parallel::catch_sundials_messages(cvode, context_.get(), &message_);
   sundials_check(CVodeInit(cvode, Callbacks::rhs, t0, y_.get()), "CVodeInit");
-  sundials_check(CVodeWFtolerances(cvode, Callbacks::weights), "CVodeWFtolerances");
+  sundials_check(CVodeSStolerances(cvode, training.tolerance, atol), "CVodeSStolerances");
   sundials_check(CVodeSetUserData(cvode, this), "CVodeSetUserData");
   sundials_check(CVodeSetMaxStep(cvode, solver.max_step), "CVodeSetMaxStep");
   sundials_check(CVodeSetMaxHnilWarns(cvode, -1), "CVodeSetMaxHnilWarns");
+  if (method_ == deck::FlowMethod::adams) sundials_check(CVodeSetMaxOrd(cvode, adams_order), "CVodeSetMaxOrd");
   attach_solvers();
 }
 

@@ -33,11 +33,13 @@ std::string initial(const std::string& keys) {
 
 }  // namespace
 
-TEST(System, KindIsRequiredAndOneOfFour) {
+TEST(System, KindIsRequiredAndOneOfThose) {
   EXPECT_EQ(error_of("time.end = 1"),
-            "deck.toml: [system] kind: missing, but required: what is integrated; its table has the same name");
+            "deck.toml: [system] kind: missing, but required: what is integrated; its table has the same name "
+            "(module: with data, weights, training)");
   EXPECT_EQ(error_of("[system]\n"),
-            "deck.toml:1: [system] kind: missing, but required: what is integrated; its table has the same name");
+            "deck.toml:1: [system] kind: missing, but required: what is integrated; its table has the same name "
+            "(module: with data, weights, training)");
   EXPECT_EQ(error_of("system.kind = 'mods'"),
             "deck.toml:1: [system] kind: no such choice: \"mods\", did you mean \"modes\"?");
   EXPECT_EQ(error_of(modes_deck), "no error");
@@ -54,7 +56,8 @@ TEST(Tables, UnknownOnesNameTheNearest) {
   EXPECT_EQ(error_of("titel = 'x'\n"), "deck.toml:1: titel: unknown key, did you mean title?");
   EXPECT_EQ(error_of("[physics]\n"),
             "deck.toml:1: [physics]: unknown table, valid are title, system, modes, diagonal_network, samples, "
-            "single_sample, initial, time, solver, output, fit, checkpoint, case");
+            "single_sample, module, data, weights, training, tangent_kernel, initial, time, solver, output, fit, "
+            "checkpoint, case");
   EXPECT_EQ(error_of("time = 3\n"), "deck.toml:1: time: expected a table [time], got an integer: 3");
   EXPECT_EQ(error_of("[[time]]\nend = 3\n"), "deck.toml:1: time: expected a table [time], got a list: [{ end = 3 }]");
   EXPECT_EQ(error_of("title = 3\n" + modes_deck), "deck.toml:1: title: expected a string, got an integer: 3");

@@ -55,7 +55,8 @@ enum class Role { train, test };
 /// weighted mean and variance in the test too (for which the training samples are read once more): x ← (scale·x − μ)/σ,
 /// centre: μ of each feature, σ = 1; global: μ and σ of all entries; feature: of each feature, σ = 1 where it is
 /// constant. HDF5: x [N × …] stays in the file and is read in blocks; y, weights are kept. Where there is A and no x,
-/// shape().input is empty: the structure room reads rows 0 … N − 1 of A. IDX pixels are kept as bytes.
+/// shape().input is empty: the structure room reads rows 0 … N − 1 of A. IDX pixels are kept as bytes (8 bytes each
+/// while they are read).
 /// @throws DeckError, DataError: what is unreadable or does not fit, an empty split, labels out of range
 std::unique_ptr<SampleSource> open_source(const parallel::Comm& comm, const deck::DataOptions& options, Role role);
 

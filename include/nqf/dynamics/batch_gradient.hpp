@@ -9,13 +9,13 @@
 
 namespace nqf::dynamics {
 
-/// The gradient a step of discrete training takes (THEORY §1: full batches weigh their samples by π_n, mini-batches take
-/// the plain mean), from stored samples or fresh ones. Functions but the accessor are collective, results whole on every
-/// rank.
+/// The gradient a step of discrete training takes (THEORY §1: full batches weigh their samples by π_n, mini-batches
+/// take the plain mean), from stored samples or fresh ones. Functions but the accessor are collective, results whole on
+/// every rank.
 class BatchGradient {
  public:
   /// An objective over the samples first … first + count − 1 of a stream, equally weighted.
-  using FreshSamples = std::function<std::unique_ptr<structure::Objective>(std::int64_t first, std::int64_t count)>;
+  using FreshSamples = std::function<std::shared_ptr<structure::Objective>(std::int64_t first, std::int64_t count)>;
 
   /// All samples at every step. `objective` must outlive it, here and below.
   explicit BatchGradient(structure::Objective& objective);

@@ -14,22 +14,25 @@
 namespace nqf::solver {
 
 /// Adams or BDF for a flow from t0 to `end`, where the deck leaves it open. While features light, both methods follow
-/// growth at rates up to ρ, the largest eigenvalue of the Jacobian, and rates of decay around the end are of the size of
-/// ρ, too: Adams with functional iteration takes some ρ (end − t0) steps, however smooth the curve; BDF takes hundreds
-/// for each feature, each step with several products. BDF is taken where ρ (end − t0) > 1e4. ρ comes from 30 power
-/// iterations on the Jacobian at `state`, from a fixed start: never from a clock. Collective.
+/// growth at rates up to ρ, the largest eigenvalue of the Jacobian, and rates of decay around the end are of the size
+/// of ρ, too: Adams with functional iteration takes some ρ (end − t0) steps, however smooth the curve; BDF takes
+/// hundreds for each feature, each step with several products. BDF is taken where ρ (end − t0) > 1e4. ρ comes from 30
+/// power iterations on the Jacobian at `state`, from a fixed start: never from a clock. Collective.
 deck::FlowMethod choose_method(dynamics::TrainingFlow& flow, double t0, double end, std::span<const double> state);
 
 /// A training flow under CVODE in one-step mode.
-///   adams  variable order 1 to 12, functional (fixed-point) iteration: no linear systems, one or two rates a step
+///   adams  variable order 1 to 5, functional (fixed-point) iteration: no linear systems, one or two rates a step. At
+///          higher orders the interval of stability shrinks faster than the error does: around an end that is reached,
+///          CVODE then settles on ten times as many steps
 ///   bdf    variable order 1 to 5, Newton's method with GMRES (SPGMR) on (1 − γJ) δ = b. Products with J are the flow's
 ///          own, so no matrix of (p r)² entries is ever formed; left-preconditioned by the diagonal 1 + γ D,
 ///          D = stiffness_diagonal(): what is stiff are the curvatures of lit features, which differ by orders of
 ///          magnitude between parameters (input variances, amplitudes s_k), and those a diagonal takes out
-/// Error weights: 1/(rtol |x_i| + atol), rtol = training.tolerance, atol = rtol × rms of W(0) (of M(0)), so that weights
-/// of size ε are followed to the same relative error as lit ones; atol is never below 64 roundings of the largest
-/// entry, which no step size could meet.
-/// Memory: 12 + 5 (Adams), 5 + 5 (BDF) vectors of this rank's block, and 2 × 20 of GMRES; all allocated at the start.
+/// Error weights 1/(rtol |x_i| + atol), rtol = training.tolerance, atol = rtol × rms of W(0) (of M(0); 1 if that is 0).
+/// A dark feature is of the size of ε (ε² in M). Where features are coordinates, it is followed to relative accuracy
+/// beside lit ones of any size; where they are not, the lit ones' errors rtol × 1 reach it, and it lights on time only
+/// for rtol ≪ ε (≪ ε² in M: the form on W is to be preferred at small ε, and cannot lose its positivity either).
+/// Memory: about 13 vectors of this rank's block, and 22 of GMRES; all allocated by the first step.
 class TrainingEvolution final : public Evolution {
  public:
   /// `flow` must outlive it. Collective.
@@ -68,7 +71,6 @@ class TrainingEvolution final : public Evolution {
 
   dynamics::TrainingFlow& flow_;
   deck::FlowMethod method_;
-  double rtol_, atol_;
   bool loss_may_rise_, maximum_norm_;
   double time_;
   parallel::PetscVector state_, scratch_, diagonal_;
@@ -76,9 +78,9 @@ class TrainingEvolution final : public Evolution {
   parallel::NVector y_, dky_;
   parallel::LinearSolver linear_;
   parallel::NonlinearSolver nonlinear_;
-  std::unique_ptr<Memory> memory_;  // after the objects CVODE uses, so that it is freed before them
-  std::string message_;             // what CVODE said last
-  std::exception_ptr pending_;      // an exception that must not cross CVODE
+  std::unique_ptr<Memory> memory_;   // after the objects CVODE uses, so that it is freed before them
+  std::string message_;              // what CVODE said last
+  std::exception_ptr pending_;       // an exception that must not cross CVODE
   WorkCounters work_, work_before_;  // work_before_: up to the last restart
 };
 
