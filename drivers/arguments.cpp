@@ -81,6 +81,32 @@ Arguments parse_arguments(int argc, char** argv, int& exit_status) {
   add_deck(*predict, arguments);
   predict->footer("Example: nqf predict inputs/sudden_learning.toml --set 'initial.epsilon=\"1e-300\"'");
 
+  auto* spectrum = app.add_subcommand(
+      "spectrum", "eigenvalues of inputs, growth rates and drops of modes, their power laws; writes DIR/spectrum.h5");
+  add_deck(*spectrum, arguments);
+  spectrum->add_option("--output", arguments.output, "folder for the result (default: the deck's name)")
+      ->type_name("DIR");
+  auto* keep = spectrum->add_flag("--restart", arguments.restart,
+                                  "keep a complete spectrum of this deck in DIR; compute it if there is none");
+  spectrum->add_flag("--force", arguments.force, "replace an existing spectrum")->excludes(keep);
+  spectrum
+      ->add_option("--wall-time", wall_time, "taken for the sake of one line for all jobs; there is nothing to resume")
+      ->type_name("hh:mm:ss");
+  spectrum
+      ->add_option("--modes", arguments.modes,
+                   "modes and eigenvalues at most (default: all up to matrices of order 2000, else 100)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  spectrum
+      ->add_option("--window", arguments.window,
+                   "fit k = A ... B (default: the middle half of ln k, all of fewer than 100 modes)")
+      ->expected(2)
+      ->check(CLI::PositiveNumber)
+      ->type_name("A B");
+  spectrum->footer(
+      "Example: mpirun -n 4 nqf spectrum deck.toml --output out --modes 50\n"
+      "Figure: nqf plot out/spectrum.h5 -o spectrum.png");
+
   auto* show = app.add_subcommand("show", "summary and integrity of a result or a checkpoint");
   show->add_option("FILE", arguments.files, "result.h5, checkpoint.h5 or the folder that holds them")->required();
   show->footer("Example: nqf show out/result.h5");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,9 +18,11 @@ struct Arguments {
   bool quiet = false;
   std::optional<double> wall_time;  ///< seconds
   std::vector<std::string> petsc_options;
-  std::vector<std::string> files;  ///< show, plot
-  std::string table;               ///< describe
-  std::string command_line;        ///< as given, for the record
+  std::vector<std::string> files;    ///< show, plot
+  std::string table;                 ///< describe
+  std::int64_t modes = 0;            ///< spectrum: --modes; 0: by itself
+  std::vector<std::int64_t> window;  ///< spectrum: --window, first and last k; empty: by itself
+  std::string command_line;          ///< as given, for the record
 };
 
 /// Parses the command line; no MPI needed. Prints help, version or a usage error itself (once, also under mpirun) and

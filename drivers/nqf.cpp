@@ -16,6 +16,7 @@ int dispatch(const nqf::parallel::Session& session, const nqf::drivers::Argument
   if (arguments.subcommand == "run") return run(session, arguments);
   if (arguments.subcommand == "check") return check(session, arguments);
   if (arguments.subcommand == "predict") return predict(session, arguments);
+  if (arguments.subcommand == "spectrum") return spectrum(session, arguments);
   if (arguments.subcommand == "show") return show(session, arguments);
   return describe(session, arguments);
 }
