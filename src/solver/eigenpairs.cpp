@@ -7,15 +7,11 @@
 #include <cmath>
 #include <exception>
 
+#include "nqf/parallel/blas.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "nqf/parallel/narrow.hpp"
 #include "nqf/parallel/petsc_vector.hpp"
 #include "nqf/parallel/random.hpp"
-
-extern "C" void dsyevr_(const char* jobz, const char* range, const char* uplo, const int* n, double* a, const int* lda,
-                        const double* vl, const double* vu, const int* il, const int* iu, const double* abstol, int* m,
-                        double* w, double* z, const int* ldz, int* isuppz, double* work, const int* lwork, int* iwork,
-                        const int* liwork, int* info);
 
 namespace nqf::solver {
 
