@@ -41,8 +41,9 @@ Estimate estimate(const deck::Deck& deck, const structure::ModeSystem& system, s
 
 }  // namespace
 
-ModesCase::ModesCase(const parallel::Comm& comm, const deck::Deck& deck, structure::ModeSystem system, double horizon)
-    : Case(comm, deck), system_(std::move(system)) {
+ModesCase::ModesCase(const parallel::Comm& comm, const deck::Deck& deck, structure::ModeSystem system, double horizon,
+                     std::vector<std::string> notes)
+    : Case(comm, deck), system_(std::move(system)), notes_(std::move(notes)) {
   schedule_ = make_schedule(deck);
   prediction_ = predict_system(comm, system_, horizon * end_time(), deck.output.path_events);
 }
@@ -54,6 +55,7 @@ std::vector<double> ModesCase::fingerprint() const {
 std::string ModesCase::describe(bool with_sizes, std::int64_t rows) {
   const auto events = first_events(comm_, system_, prediction_, rows);
   std::string text = describe_system(system_) + "\n";
+  for (const auto& note : notes_) text += "  " + note + "\n";
   if (with_sizes) {
     const auto e = estimate(deck_, system_, schedule_.output_times.size(), prediction_.n_ignitions);
     text += fmt::format("{} output times to t = {:.10g}\n", schedule_.output_times.size(), end_time());
@@ -68,6 +70,7 @@ CaseOutcome ModesCase::run(Campaign& campaign, const std::optional<record::Loade
   auto& log = campaign.log;
   const std::string label = label_of(deck_);
   log.info(label + describe_system(system_));
+  for (const auto& note : notes_) log.info(label + "  " + note);
   const double end = end_time();
   if (loaded) check_input(*loaded);
   RunRecord record(comm_, campaign.file, campaign.checkpoints, deck_, system_, prediction_,

@@ -7,10 +7,13 @@
 
 #include "modes_case.hpp"
 #include "module_record.hpp"
+#include "nqf/parallel/errors.hpp"
 #include "nqf/solver/map_evolution.hpp"
 #include "nqf/solver/strength_recorder.hpp"
 #include "nqf/solver/training_evolution.hpp"
+#include "nqf/structure/commuting.hpp"
 #include "nqf/theory/tangent_kernel.hpp"
+#include "riccati_system.hpp"
 #include "simulation.hpp"
 
 namespace nqf::drivers {
@@ -71,8 +74,13 @@ std::string compare_module_events(std::span<const solver::Event> events, std::in
 }  // namespace
 
 ModuleCase::ModuleCase(const parallel::Comm& comm, const deck::Deck& deck, structure::ModuleProblem problem,
-                       dynamics::CompressedWeights initial, std::vector<std::string> notes)
-    : Case(comm, deck), problem_(std::move(problem)), initial_(std::move(initial)), notes_(std::move(notes)) {
+                       dynamics::CompressedWeights initial, std::vector<std::string> notes,
+                       std::optional<double> isotropic_c)
+    : Case(comm, deck),
+      problem_(std::move(problem)),
+      initial_(std::move(initial)),
+      notes_(std::move(notes)),
+      isotropic_c_(isotropic_c) {
   schedule_ = make_schedule(deck);
   prediction_ = predict_module(*problem_.objective, initial_, deck);
   if (is_discrete(deck)) {
@@ -134,8 +142,12 @@ CaseOutcome ModuleCase::run(Campaign& campaign, const std::optional<record::Load
 
   std::unique_ptr<dynamics::TrainingFlow> flow;
   std::unique_ptr<dynamics::TrainingMap> map;
+  std::unique_ptr<RiccatiSystem> closed;
   dynamics::TrainingSystem* system = nullptr;
-  if (is_discrete(deck_)) {
+  if (isotropic_c_) {
+    closed = std::make_unique<RiccatiSystem>(problem_, *isotropic_c_, initial_);
+    system = closed.get();
+  } else if (is_discrete(deck_)) {
     map = dynamics::make_training_map(comm_, deck_, problem_, initial_);
     system = map.get();
   } else {
@@ -143,7 +155,7 @@ CaseOutcome ModuleCase::run(Campaign& campaign, const std::optional<record::Load
     system = flow.get();
   }
   ModuleView view(problem_, *system, deck_.tangent_kernel.samples);
-  solver::StrengthRecorder strengths(*system, prediction_.modes.vectors, prediction_.ignition_time, flow != nullptr);
+  solver::StrengthRecorder strengths(*system, prediction_.modes.vectors, prediction_.ignition_time, map == nullptr);
   ModuleRecord record(comm_, campaign.file, campaign.checkpoints, deck_, view, strengths, fingerprint(),
                       loaded ? &loaded->data : nullptr);
   record.set_unfinished();
@@ -165,8 +177,12 @@ CaseOutcome ModuleCase::run(Campaign& campaign, const std::optional<record::Load
   }
 
   std::unique_ptr<solver::Evolution> evolution;
-  if (map) {
+  if (closed) {
+    evolution = closed->evolution(t0);
+    log.info(label + closed->description());
+  } else if (map) {
     evolution = std::make_unique<solver::MapEvolution>(*map, t0, state);
+    log.info(label + map->description());
   } else {
     auto training =
         std::make_unique<solver::TrainingEvolution>(*flow, deck_.training, deck_.solver, t0, end_time(), state);
@@ -216,12 +232,78 @@ CaseOutcome ModuleCase::run(Campaign& campaign, const std::optional<record::Load
   return outcome;
 }
 
+namespace {
+
+constexpr std::int64_t largest_reduction = 2000;  // p beyond which auto does not spend p³ on looking for structure
+constexpr double isotropy_tolerance = 1e-10;
+
+[[noreturn]] void refuse_form(const deck::Deck& deck, const std::string& reason) {
+  throw DeckError(deck.training.place.file, deck.training.place.line, "[training] form: " + reason);
+}
+
+/// What the reduced systems do not have: empty, or its name.
+std::string wanted_of_weights(const deck::Deck& deck) {
+  if (deck.training.algorithm != deck::Algorithm::flow) return "discrete training";
+  if (deck.training.loss != deck::LossKind::squared) return "a loss that is not the squared error";
+  if (deck.training.weight_decay != 0.0) return "weight decay";
+  if (deck.tangent_kernel.samples > 0) return "a tangent kernel";
+  return {};
+}
+
+}  // namespace
+
 std::unique_ptr<Case> make_module_case(const parallel::Comm& comm, const deck::Deck& deck, double horizon) {
+  const auto form = deck.training.form;
+  const bool automatic = form == deck::TrainingForm::automatic;
+  const bool as_modes = form == deck::TrainingForm::modes, as_riccati = form == deck::TrainingForm::riccati;
+  const std::string wanted = wanted_of_weights(deck);
+  if ((as_modes || as_riccati) && !wanted.empty())
+    refuse_form(deck, fmt::format("\"{}\" does not go with {}", as_modes ? "modes" : "riccati", wanted));
+
+  const bool tests = deck.data.test_samples > 0 || deck.data.test_fraction > 0.0 || !deck.data.test_images.empty() ||
+                     !deck.data.test_file.empty() || deck.output.order_parameter_every > 0;
+  const bool may_reduce = as_modes || (automatic && wanted.empty() && !tests);
+  if (may_reduce && structure::is_orthonormal_fourier(comm, deck)) {
+    const auto p = 2 * structure::count_fourier_features(comm, deck);
+    const auto initial = dynamics::make_initial_weights(comm, deck, p, false, structure::Block{0, p / 2, p / 2, p / 2});
+    return std::make_unique<ModesCase>(comm, deck, structure::fourier_modes(comm, deck, initial.view()), horizon);
+  }
+
   auto problem = structure::make_module_problem(comm, deck);
   auto initial = dynamics::make_initial_weights(comm, deck, problem);
   std::vector<std::string> notes;
-  (void)horizon;
-  return std::make_unique<ModuleCase>(comm, deck, std::move(problem), std::move(initial), std::move(notes));
+  std::optional<double> isotropic_c;
+  const bool bare = problem.op && !problem.objective->has_sum_terms();
+  if ((as_modes || as_riccati) && !bare)
+    refuse_form(deck, "modes and riccati need stored samples and a normal form without sum terms g, B");
+  if (bare && (as_modes || as_riccati || problem.n_parameters <= largest_reduction)) {
+    const double commutator = structure::commutator_norm(comm, deck, problem);
+    const bool commutes = commutator <= deck.training.commutator_tolerance;
+    notes.push_back(fmt::format("commutator norm of two mixtures of structure matrices: {:.3g}{}", commutator,
+                                commutes ? ", they commute" : ""));
+    if (as_modes && !commutes)
+      refuse_form(deck, fmt::format("\"modes\": the structure matrices do not commute: {:.3g} exceeds "
+                                    "commutator_tolerance {:.3g}",
+                                    commutator, deck.training.commutator_tolerance));
+    if (commutes && may_reduce) {
+      auto system = structure::reduce_to_modes(comm, deck, problem, initial.view());
+      return std::make_unique<ModesCase>(comm, deck, std::move(system), horizon, std::move(notes));
+    }
+    if (wanted.empty() && (automatic || as_riccati)) {
+      const auto isotropy = structure::isotropy(comm, deck, problem);
+      const bool isotropic = isotropy.deviation <= isotropy_tolerance;
+      if (isotropic || as_riccati)
+        notes.push_back(fmt::format("E[Tr(MA) A] = c M: c = {:.8g}, largest relative deviation {:.3g}", isotropy.c,
+                                    isotropy.deviation));
+      if (as_riccati && !isotropic)
+        refuse_form(deck,
+                    fmt::format("\"riccati\": the data are not isotropic: E[Tr(MA) A] deviates from c M by {:.3g}",
+                                isotropy.deviation));
+      if (isotropic) isotropic_c = isotropy.c;
+    }
+  }
+  return std::make_unique<ModuleCase>(comm, deck, std::move(problem), std::move(initial), std::move(notes),
+                                      isotropic_c);
 }
 
 }  // namespace nqf::drivers

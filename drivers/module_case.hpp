@@ -10,8 +10,9 @@ namespace nqf::drivers {
 /// A module in training: its closed form carried as a flow or as discrete steps, with the ignitions of its modes.
 class ModuleCase final : public Case {
  public:
+  /// `isotropic_c`: c of THEORY 4.5, where the closed form is to be used.
   ModuleCase(const parallel::Comm& comm, const deck::Deck& deck, structure::ModuleProblem problem,
-             dynamics::CompressedWeights initial, std::vector<std::string> notes);
+             dynamics::CompressedWeights initial, std::vector<std::string> notes, std::optional<double> isotropic_c);
   std::vector<double> fingerprint() const override;
   CaseOutcome run(Campaign& campaign, const std::optional<record::LoadedCheckpoint>& loaded) override;
   std::string describe(bool with_sizes, std::int64_t rows) override;
@@ -21,10 +22,11 @@ class ModuleCase final : public Case {
   dynamics::CompressedWeights initial_;
   std::vector<std::string> notes_;
   ModulePrediction prediction_;
+  std::optional<double> isotropic_c_;
 };
 
-/// A deck's module: reduced to modes where its structure matrices commute (and the deck lets it), else as it is.
-/// Collective.
+/// A deck's module: reduced to modes where its structure matrices commute, in closed form where the data are isotropic
+/// (each if the deck lets it, and asks for nothing that the reduced system does not have), else as it is. Collective.
 std::unique_ptr<Case> make_module_case(const parallel::Comm& comm, const deck::Deck& deck, double horizon);
 
 }  // namespace nqf::drivers

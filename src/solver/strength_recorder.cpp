@@ -10,12 +10,10 @@ namespace nqf::solver {
 namespace {
 
 constexpr double smooth_change = 0.05;    // of ln strength in a step, beyond which the step is looked into
+constexpr double largest_change = 0.5;    // between two records of such a step, which is halved at least twice
+constexpr int deepest = 14;               // halvings of a step
 constexpr double discrete_change = 2e-3;  // of ln strength between two records of discrete training
 constexpr double smallest = std::numeric_limits<double>::min();
-
-/// Chebyshev points of (0, 1), its end included by the step itself.
-constexpr std::array<double, 4> inner_points{0.0954915028125263, 0.345491502812526, 0.654508497187474,
-                                             0.904508497187474};
 
 /// Value at x of the polynomial through the points (Neville).
 double interpolate(std::span<const double> x_of, std::span<double> y_of, double x) {
@@ -54,7 +52,7 @@ void StrengthRecorder::start(Evolution& evolution) {
   append(evolution.time(), evolution.state());
 }
 
-std::vector<Event> StrengthRecorder::scan(Evolution& evolution, double step_begin) {
+std::vector<Event> StrengthRecorder::scan(Evolution& evolution, double /*step_begin*/) {
   append(evolution.time(), evolution.state());
   const auto last = record(n_records() - 1), before = record(n_records() - 2);
   double change = 0.0;
@@ -62,12 +60,7 @@ std::vector<Event> StrengthRecorder::scan(Evolution& evolution, double step_begi
   if (is_smooth_ && change > smooth_change) {
     const std::vector<double> end(last.begin(), last.end());
     history_.resize(history_.size() - row_);
-    for (const double point : inner_points) {
-      const double t = step_begin + point * (evolution.time() - step_begin);
-      if (t <= record(n_records() - 1)[0]) continue;
-      evolution.interpolate(t, inside_);
-      append(t, inside_);
-    }
+    refine(evolution, end, 0);
     history_.insert(history_.end(), end.begin(), end.end());
   } else if (!is_smooth_ && change < discrete_change && n_records() > 2) {
     // Replaces the record before, so that the latest one is always there for the end.
@@ -79,6 +72,23 @@ std::vector<Event> StrengthRecorder::scan(Evolution& evolution, double step_begi
                      history_.end() - static_cast<std::ptrdiff_t>(row_));
   }
   return {};
+}
+
+void StrengthRecorder::refine(Evolution& evolution, std::span<const double> end, int depth) {
+  // Records between the last one and `end`, so that ln strengths change by no more than `largest_change` in between.
+  const auto begin = record(n_records() - 1);
+  double change = 0.0;
+  for (std::size_t k = 1; k < row_; ++k) change = std::max(change, std::abs(end[k] - begin[k]));
+  if (depth > 1 && (change <= largest_change || depth > deepest)) return;
+  const double middle = begin[0] + 0.5 * (end[0] - begin[0]);
+  if (middle <= begin[0] || middle >= end[0]) return;
+  evolution.interpolate(middle, inside_);
+  append(middle, inside_);
+  const std::vector<double> half(history_.end() - static_cast<std::ptrdiff_t>(row_), history_.end());
+  history_.resize(history_.size() - row_);
+  refine(evolution, half, depth + 1);
+  history_.insert(history_.end(), half.begin(), half.end());
+  refine(evolution, end, depth + 1);
 }
 
 double StrengthRecorder::crossing(std::size_t after, std::size_t mode, double level) const {

@@ -34,6 +34,10 @@ bool is_orthonormal_fourier(const parallel::Comm& comm, const deck::Deck& deck) 
   return std::ssize(fourier_amplitudes(context_of(comm, deck))) < deck.data.samples;
 }
 
+std::int64_t count_fourier_features(const parallel::Comm& comm, const deck::Deck& deck) {
+  return std::ssize(fourier_amplitudes(context_of(comm, deck)));
+}
+
 ModeSystem fourier_modes(const parallel::Comm& comm, const deck::Deck& deck, const WeightsView& initial) {
   const auto amplitudes = fourier_amplitudes(context_of(comm, deck)), targets = targets_of(comm, deck);
   const std::int64_t n = std::ssize(amplitudes), p = initial.p;

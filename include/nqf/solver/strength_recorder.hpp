@@ -45,6 +45,7 @@ class StrengthRecorder final : public EventDetector {
   std::span<const double> record(std::size_t i) const { return std::span(history_).subspan(i * row_, row_); }
   std::size_t n_records() const { return history_.size() / row_; }
   void append(double t, std::span<const double> state);
+  void refine(Evolution& evolution, std::span<const double> end, int depth);
   double crossing(std::size_t after, std::size_t mode, double level) const;
 
   dynamics::Strengths strengths_;

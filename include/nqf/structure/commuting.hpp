@@ -30,6 +30,9 @@ ModeSystem reduce_to_modes(const parallel::Comm& comm, const deck::Deck& deck, c
 /// samples. Then fourier_modes() solves it for any number of features.
 bool is_orthonormal_fourier(const parallel::Comm& comm, const deck::Deck& deck);
 
+/// Number K of Fourier features that the deck trains (p = 2K). Collective.
+std::int64_t count_fourier_features(const parallel::Comm& comm, const deck::Deck& deck);
+
 /// Orthonormal Fourier features as signed orthogonal samples (THEORY 4.3 with N = 1): mode k has f_k = ½ φ'(0) s_k
 /// (z₊ − z₋), z± = ½|u_k ± v_k|² and the target b_k. No matrix is formed: K/ranks numbers. Collective.
 /// @throws DeckError: an amplitude of 0, a start from which a mode cannot grow
