@@ -8,6 +8,7 @@
 #include "nqf/data/moments.hpp"
 #include "nqf/data/shape.hpp"
 #include "nqf/parallel/errors.hpp"
+#include "nqf/structure/commuting.hpp"
 #include "nqf/structure/moment_objective.hpp"
 #include "nqf/structure/sample_objective.hpp"
 #include "structure/taught_source.hpp"
@@ -91,7 +92,7 @@ Choice choose(const Comm& comm, const Deck& deck, const FeatureModule* features,
                                                   : !full  ? "mini-batches need them"
                                                            : "this module's loss is no function of second moments")};
   const auto n = static_cast<double>(features->n_features());
-  const double stored = n_local * (2.0 * static_cast<double>(source.shape().input_size()) + m + 1.0);
+  const double stored = n_local * (static_cast<double>(source.shape().input_size()) + n + m + 1.0);
   const double by_moments = n * n * m / comm.size(), by_samples = 2.0 * n_local * n * m;
   const double moment_doubles = 3.0 * n * (n + m);  // while they are taken
   Choice choice;
@@ -126,6 +127,12 @@ ModuleProblem make_module_problem(const Comm& comm, const Deck& deck) {
 
   const auto* features = dynamic_cast<const FeatureModule*>(module.get());
   const auto choice = choose(comm, deck, features, *problem.source);
+  if (is_orthonormal_fourier(comm, deck) && !choice.store &&
+      std::pow(static_cast<double>(features->n_features()), 2) > storable_doubles) {
+    problem.notes.push_back(
+        "orthonormal Fourier features: too many to store samples or moments, solved by their modes");
+    return problem;
+  }
   problem.notes.push_back(choice.note);
   if (choice.store) {
     problem.train = data::load(comm, *problem.source);

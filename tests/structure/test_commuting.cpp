@@ -176,5 +176,22 @@ TEST(Commuting, FourierFeaturesAreSignedSamples) {
   EXPECT_NEAR(world().sum(loss) + system.loss_offset, expected, 1e-12 * (1.0 + expected));
 }
 
+TEST(Commuting, HugeFourierSystemsNeedNoMatrix) {
+  const auto deck = deck_of(
+      "module.kind = \"fourier\"\nmodule.amplitude = { coefficient = 1.0, exponent = 1.0 }\n"
+      "data.kind = \"fourier\"\ndata.samples = 100001\ndata.count = 100000\n"
+      "data.coefficients = { coefficient = 1.0, exponent = 1.5 }\n");
+  const auto problem = make_module_problem(world(), deck);
+  EXPECT_EQ(problem.objective, nullptr);
+  EXPECT_EQ(problem.n_parameters, 200000);
+  const auto w = test::random_normal(200000, 96);
+  const auto system = fourier_modes(world(), deck, WeightsView{200000, 1, w, {}});
+  EXPECT_EQ(system.modes.global_size(), 100000);
+  // zeta_k = 4 kappa |b_k|, kappa = s_k/2.
+  if (system.modes.owns(9999)) {
+    EXPECT_NEAR(system.growth_rate[9999 - system.modes.begin()], 2.0 * std::pow(1e4, -2.5), 1e-24);
+  }
+}
+
 }  // namespace
 }  // namespace nqf::structure
