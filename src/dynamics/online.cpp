@@ -24,10 +24,6 @@ BatchGradient::FreshSamples fresh_samples(const deck::Deck& deck, structure::Mod
     data::refuse(data::key_of(deck.training.place, "training.sampling"),
                  "\"online\" needs synthetic data, which have samples without end; \"without_replacement\" takes "
                  "stored ones");
-  if (deck.data.target == deck::TargetKind::module)
-    data::refuse(data::key_of(deck.training.place, "training.sampling"),
-                 "\"online\" needs targets that come with the samples; those of a module teacher are known for the "
-                 "stored samples only");
   return [deck, &problem](std::int64_t first, std::int64_t count) {
     const auto& comm = problem.objective->comm();
     auto batch = std::make_shared<FreshBatch>();

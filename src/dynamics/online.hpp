@@ -8,7 +8,7 @@ namespace nqf::dynamics {
 
 /// Objectives over fresh samples of the problem's source, each rank with its share of the batch. `problem` must outlive
 /// the result, which is collective and allocates its samples anew each step.
-/// @throws DeckError: targets of a module teacher, which are known for the stored samples only
+/// @throws DeckError: data from a file
 BatchGradient::FreshSamples fresh_samples(const deck::Deck& deck, structure::ModuleProblem& problem);
 
 }  // namespace nqf::dynamics

@@ -1,0 +1,231 @@
+#include "nqf/structure/commuting.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "nqf/data/redistribute.hpp"
+#include "nqf/parallel/errors.hpp"
+#include "nqf/parallel/random.hpp"
+#include "nqf/structure/dense_interaction.hpp"
+#include "nqf/structure/factored_interaction.hpp"
+#include "nqf/structure/feature_operator.hpp"
+#include "structure/eigen.hpp"
+#include "structure/mixtures.hpp"
+#include "structure/operators/gemm.hpp"
+
+namespace nqf::structure {
+
+using parallel::Comm;
+
+namespace {
+
+double norm(std::span<const double> a) {
+  double sum = 0.0;
+  for (const double value : a) sum += value * value;
+  return std::sqrt(sum);
+}
+
+// The common eigenbasis Q [p × p]: of one mixture, and within its (nearly) equal eigenvalues of another.
+std::vector<double> common_basis(const Comm& comm, const ModuleProblem& problem, std::int64_t seed) {
+  const std::int64_t p = problem.n_parameters;
+  auto eigen = symmetric_eigen(comm, random_mixture(comm, problem, seed, 0), p);
+  const auto second = random_mixture(comm, problem, seed, 1);
+  const double gap = 1e-7 * std::max(std::abs(eigen.values.front()), std::abs(eigen.values.back()));
+  for (std::int64_t begin = 0; begin < p;) {
+    std::int64_t end = begin + 1;
+    while (end < p && eigen.values[end] - eigen.values[end - 1] <= gap) ++end;
+    const std::int64_t n = end - begin;
+    if (n > 1) {
+      const double* q = eigen.vectors.data() + begin * p;
+      std::vector<double> product(p * n, 0.0), inside(n * n, 0.0), refined(p * n, 0.0);
+      add_gemm('N', 'N', p, n, p, 1.0, second.data(), p, q, p, product.data(), p);
+      add_gemm('T', 'N', n, n, p, 1.0, q, p, product.data(), p, inside.data(), n);
+      const auto rotation = symmetric_eigen(comm, std::move(inside), n);
+      add_gemm('N', 'N', p, n, n, 1.0, q, p, rotation.vectors.data(), n, refined.data(), p);
+      std::copy(refined.begin(), refined.end(), eigen.vectors.begin() + begin * p);
+    }
+    begin = end;
+  }
+  return std::move(eigen.vectors);
+}
+
+// a_jk = q_kᵀ A_j q_k of own samples, row-major [N m × p].
+std::vector<double> features_of(const StructureOperator& op, std::span<const double> f0, std::span<const double> q) {
+  const std::int64_t p = op.n_parameters(), rows = op.n_samples() * op.n_outputs();
+  std::vector<double> features(rows * p), core(op.core().size()), f(rows);
+  for (std::int64_t k = 0; k < p; ++k) {
+    std::fill(core.begin(), core.end(), 0.0);
+    op.core().add_product(q.subspan(k * p, p), q.subspan(k * p, p), 1, core);
+    op.measure_core(op.all(), core, {}, f);
+    for (std::int64_t j = 0; j < rows; ++j) features[j * p + k] = f[j] - f0[j];
+  }
+  return features;
+}
+
+// Q of a diagonal core: the axes, or (e_k ± e_(n+k))/√2.
+std::vector<double> diagonal_features(const FeatureOperator& op, bool pairs) {
+  const std::int64_t n = op.n_features(), rows = op.n_samples();
+  const double factor = pairs ? 0.5 * op.factor() : op.factor();
+  std::vector<double> features(2 * rows * n);
+  for (std::int64_t j = 0; j < rows; ++j)
+    for (std::int64_t k = 0; k < n; ++k) {
+      const double value = factor * op.features()[j * n + k];
+      features[2 * j * n + k] = value;
+      features[(2 * j + 1) * n + k] = -value;
+    }
+  return features;
+}
+
+}  // namespace
+
+double commutator_norm(const Comm& comm, const deck::Deck& deck, const ModuleProblem& problem, std::int64_t seed) {
+  if (dynamic_cast<const DiagonalCore*>(&problem.op->core())) return 0.0;
+  require_formable(deck, problem.n_parameters);
+  const std::int64_t p = problem.n_parameters;
+  const auto first = random_mixture(comm, problem, seed, 0), second = random_mixture(comm, problem, seed, 1);
+  const double scale = norm(first) * norm(second);
+  if (scale == 0.0) return 0.0;
+  std::vector<double> commutator(p * p, 0.0);
+  add_gemm('N', 'N', p, p, p, 1.0, first.data(), p, second.data(), p, commutator.data(), p);
+  // C₂C₁ is the transpose of C₁C₂.
+  double sum = 0.0;
+  for (std::int64_t j = 0; j < p; ++j)
+    for (std::int64_t i = 0; i < p; ++i) {
+      const double value = commutator[i + j * p] - commutator[j + i * p];
+      sum += value * value;
+    }
+  return std::sqrt(sum) / scale;
+}
+
+ModeSystem reduce_to_modes(const Comm& comm, const deck::Deck& deck, const ModuleProblem& problem,
+                           const WeightsView& initial, std::int64_t seed) {
+  const auto& place = deck.training.place;
+  const auto refuse_modes = [&](const std::string& reason) {
+    throw DeckError(place.file, place.line, "[training] form = \"modes\": " + reason);
+  };
+  const StructureOperator& op = *problem.op;
+  if (op.has_sum_terms()) refuse_modes("the normal form has terms in the sum of the units (g or B)");
+  if (deck.training.loss != deck::LossKind::squared) refuse_modes("modes belong to the squared error");
+  const std::int64_t p = op.n_parameters(), m = op.n_outputs(), local = op.n_samples();
+  std::vector<double> f0(local * m), targets(problem.train.y), weight(local * m);
+  op.offset(op.all(), f0);
+  for (std::int64_t j = 0; j < local * m; ++j) {
+    targets[j] -= f0[j];
+    weight[j] = problem.train.weight[j / m];
+  }
+
+  const auto* diagonal = dynamic_cast<const DiagonalCore*>(&op.core());
+  const auto* feature_op = dynamic_cast<const FeatureOperator*>(&op);
+  std::vector<double> features, strength(p, 0.0);  // z_k(0) = |q_k·W|²
+  if (diagonal && feature_op) {
+    const bool pairs = !diagonal->block().is_symmetric();
+    const std::int64_t n = p / 2;
+    features = diagonal_features(*feature_op, pairs);
+    for (std::int64_t i = 0; i < initial.r; ++i)
+      for (std::int64_t k = 0; k < n; ++k) {
+        const double u = initial.w[k + i * p], v = initial.w[n + k + i * p];
+        strength[k] += pairs ? 0.5 * (u + v) * (u + v) : u * u;
+        strength[n + k] += pairs ? 0.5 * (u - v) * (u - v) : v * v;
+      }
+  } else {
+    require_formable(deck, p);
+    const auto q = common_basis(comm, problem, seed);
+    features = features_of(op, f0, q);
+    std::vector<double> rotated(p * initial.r, 0.0);
+    add_gemm('T', 'N', p, initial.r, p, 1.0, q.data(), p, initial.w.data(), p, rotated.data(), p);
+    for (std::int64_t i = 0; i < initial.r; ++i)
+      for (std::int64_t k = 0; k < p; ++k) strength[k] += rotated[k + i * p] * rotated[k + i * p];
+  }
+  for (std::int64_t k = 0; k < p; ++k)
+    if (!(strength[k] > 0.0)) refuse_modes(fmt::format("mode {} starts at {} and could never light", k, strength[k]));
+
+  ModeSystem system;
+  system.kind = ModeSystem::Kind::coupled;
+  // A sample's outputs lie together, so that rows of several outputs are no even partition: C is formed there.
+  if (m > 1 || p < problem.train.rows.global_size()) {
+    system.interaction = DenseInteraction::from_features(comm, p, features, targets, weight, false);
+  } else {
+    const parallel::Partition modes(p, comm);
+    auto columns = data::redistribute_columns(comm, features, problem.train.rows, modes);
+    const auto all_targets = comm.all_gather(std::span<const double>(targets));
+    const auto all_weights = comm.all_gather(std::span<const double>(weight));
+    system.interaction =
+        std::make_unique<FactoredInteraction>(comm, modes, std::move(columns), all_targets, all_weights);
+  }
+  system.modes = system.interaction->modes();
+  system.growth_rate.assign(system.interaction->growth_rate().begin(), system.interaction->growth_rate().end());
+  system.self_coupling.assign(system.interaction->diagonal().begin(), system.interaction->diagonal().end());
+  system.absolute_loss = system.interaction->has_absolute_loss();
+  for (std::int64_t k = system.modes.begin(); k < system.modes.end(); ++k)
+    system.log_initial.push_back(std::log(strength[k]));
+  system.signed_features = diagonal != nullptr;
+  return system;
+}
+
+Isotropy isotropy(const Comm& comm, const deck::Deck& deck, const ModuleProblem& problem, std::int64_t seed) {
+  require_formable(deck, problem.n_parameters);
+  const StructureOperator& op = *problem.op;
+  const std::int64_t p = op.n_parameters(), m = op.n_outputs(), n_trials = 3;
+  std::vector<double> f0(op.n_samples() * m), f(f0.size()), core(op.core().size());
+  op.offset(op.all(), f0);
+  std::vector<std::vector<double>> tested, image;
+  double product = 0.0, square = 0.0;
+  const std::vector<double> zero(op.has_sum_terms() ? p : 0, 0.0);
+  std::vector<double> unused(zero.size());
+  for (std::int64_t trial = 0; trial < n_trials; ++trial) {
+    auto& x = tested.emplace_back(random_symmetric(p, seed, trial));
+    op.core().from_order_parameter(x, core);
+    op.measure_core(op.all(), core, zero, f);
+    for (std::size_t j = 0; j < f.size(); ++j)
+      f[j] = (f[j] - f0[j]) * problem.train.weight[j / static_cast<std::size_t>(m)];
+    std::fill(core.begin(), core.end(), 0.0);
+    op.assemble_core(op.all(), f, zero, core, unused);
+    comm.sum_in_place(std::span(core));
+    auto& y = image.emplace_back(p * p);
+    op.core().structure_matrix(core, y);
+    product += std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
+    square += std::inner_product(x.begin(), x.end(), x.begin(), 0.0);
+  }
+  Isotropy result{product / square, 0.0};
+  for (std::int64_t trial = 0; trial < n_trials; ++trial) {
+    double error = 0.0;
+    for (std::int64_t k = 0; k < p * p; ++k) error += std::pow(image[trial][k] - result.c * tested[trial][k], 2);
+    result.deviation = std::max(result.deviation, std::sqrt(error) / (std::abs(result.c) * norm(tested[trial])));
+  }
+  return result;
+}
+
+ModuleModes module_modes(const Comm& comm, const deck::Deck& deck, const ModuleProblem& problem) {
+  require_formable(deck, problem.n_parameters);
+  const std::int64_t p = problem.n_parameters;
+  Objective& objective = *problem.objective;
+  const std::vector<double> zero(p * p, 0.0);
+  std::vector<double> y(p * p), q(objective.has_sum_terms() ? p : 0);
+  objective.structure({p, zero, std::span(zero).first(q.size())}, y, q);
+  std::vector<std::int64_t> seen;
+  for (std::int64_t a = 0; a < p; ++a)
+    if (std::any_of(y.begin() + a * p, y.begin() + (a + 1) * p, [](double value) { return value != 0.0; }))
+      seen.push_back(a);
+  const std::int64_t n = std::ssize(seen);
+  std::vector<double> reduced(n * n);
+  for (std::int64_t j = 0; j < n; ++j)
+    for (std::int64_t i = 0; i < n; ++i) reduced[i + j * n] = -y[seen[i] + seen[j] * p];
+  const auto eigen = symmetric_eigen(comm, std::move(reduced), n);
+  ModuleModes modes;
+  for (std::int64_t k = n - 1; k >= 0 && eigen.values[k] > 1e-12 * eigen.values[n - 1] && eigen.values[k] > 0.0; --k) {
+    const auto vector = std::span(eigen.vectors).subspan(k * n, n);
+    const auto largest =
+        std::max_element(vector.begin(), vector.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
+    const double sign = *largest < 0.0 ? -1.0 : 1.0;
+    modes.eigenvalue.push_back(eigen.values[k]);
+    modes.vectors.resize(modes.vectors.size() + p, 0.0);
+    double* out = modes.vectors.data() + std::ssize(modes.vectors) - p;
+    for (std::int64_t i = 0; i < n; ++i) out[seen[i]] = sign * vector[i];
+  }
+  return modes;
+}
+
+}  // namespace nqf::structure
