@@ -155,7 +155,13 @@ CaseOutcome ModuleCase::run(Campaign& campaign, const std::optional<record::Load
     system = flow.get();
   }
   ModuleView view(problem_, *system, deck_.tangent_kernel.samples);
-  solver::StrengthRecorder strengths(*system, prediction_.modes.vectors, prediction_.ignition_time, map == nullptr);
+  std::vector<double> log_saturation;
+  for (std::size_t k = 0; k < prediction_.modes.growth_rate.size(); ++k) {
+    const double saturation = prediction_.modes.growth_rate[k] / prediction_.modes.self_coupling[k];
+    log_saturation.push_back(saturation > 0.0 ? std::log(saturation) : 0.0);
+  }
+  solver::StrengthRecorder strengths(*system, prediction_.modes.vectors, prediction_.ignition_time, log_saturation,
+                                     map == nullptr);
   ModuleRecord record(comm_, campaign.file, campaign.checkpoints, deck_, view, strengths, fingerprint(),
                       loaded ? &loaded->data : nullptr);
   record.set_unfinished();
@@ -262,6 +268,9 @@ std::unique_ptr<Case> make_module_case(const parallel::Comm& comm, const deck::D
 
   const bool tests = deck.data.test_samples > 0 || deck.data.test_fraction > 0.0 || !deck.data.test_images.empty() ||
                      !deck.data.test_file.empty() || deck.output.order_parameter_every > 0;
+  if (deck.solver.form == deck::SolutionForm::closed && !wanted.empty())
+    throw DeckError(deck.system.place.file, deck.system.place.line,
+                    "[solver] form = \"closed\": there is no closed form with " + wanted);
   const bool may_reduce = as_modes || (automatic && wanted.empty() && !tests);
   if (may_reduce && structure::is_orthonormal_fourier(comm, deck)) {
     const auto p = 2 * structure::count_fourier_features(comm, deck);
@@ -302,6 +311,9 @@ std::unique_ptr<Case> make_module_case(const parallel::Comm& comm, const deck::D
       if (isotropic) isotropic_c = isotropy.c;
     }
   }
+  if (deck.solver.form == deck::SolutionForm::closed && !isotropic_c)
+    throw DeckError(deck.system.place.file, deck.system.place.line,
+                    "[solver] form = \"closed\": this module has no closed form; use \"integrate\"");
   return std::make_unique<ModuleCase>(comm, deck, std::move(problem), std::move(initial), std::move(notes),
                                       isotropic_c);
 }

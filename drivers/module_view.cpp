@@ -25,6 +25,10 @@ ModulePrediction predict_module(structure::Objective& objective, const dynamics:
   modes.growth_rate.resize(kept);
   modes.self_coupling.resize(kept);
   modes.vectors.resize(kept * p);
+  // With momentum β a step of η moves the weights as far as η/(1 − β) does, once the velocity has settled.
+  const bool momentum =
+      deck.training.algorithm == deck::Algorithm::momentum || deck.training.algorithm == deck::Algorithm::nesterov;
+  const double pace = momentum ? 1.0 / (1.0 - deck.training.momentum) : 1.0;
   for (std::size_t k = 0; k < kept; ++k) {
     modes.growth_rate[k] -= 2.0 * deck.training.weight_decay;
     double strength = 0.0;
@@ -37,7 +41,8 @@ ModulePrediction predict_module(structure::Objective& objective, const dynamics:
     prediction.log_initial.push_back(std::log(strength));
     const theory::LogisticMode mode{modes.growth_rate[k], modes.self_coupling[k], prediction.log_initial[k]};
     const bool grows = modes.growth_rate[k] > 0.0 && modes.self_coupling[k] > 0.0 && strength > 0.0;
-    prediction.ignition_time.push_back(grows ? theory::ignition_time(mode) : std::numeric_limits<double>::quiet_NaN());
+    prediction.ignition_time.push_back(grows ? theory::ignition_time(mode) / pace
+                                             : std::numeric_limits<double>::quiet_NaN());
   }
   return prediction;
 }

@@ -15,7 +15,7 @@ namespace nqf::drivers {
 struct ModulePrediction {
   solver::ModuleModes modes;
   std::vector<double> log_initial;    ///< ln e_kᵀ M(0) e_k
-  std::vector<double> ignition_time;  ///< THEORY 4.2; NaN: never, or lit from the start
+  std::vector<double> ignition_time;  ///< THEORY 4.2, of momentum β over 1/(1 − β); NaN: never, or lit from the start
   std::int64_t size() const { return static_cast<std::int64_t>(modes.growth_rate.size()); }
 };
 

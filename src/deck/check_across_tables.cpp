@@ -88,8 +88,6 @@ void check_closed_form(const Reading& reading) {
                                           fmt::format("\"closed\" needs uncoupled modes, but {} couples them", what));
   };
   uncoupled(deck.system.kind != SystemKind::diagonal_network, "a diagonal network");
-  reading.reader("solver").require_that(deck.system.kind != SystemKind::module, "form",
-                                        "\"closed\" belongs to systems of modes; see training.form = \"riccati\"");
   uncoupled(!deck.modes.coupling.given(), "modes.coupling");
   uncoupled(!deck.modes.features.given(), "modes.features");
 }

@@ -67,11 +67,18 @@ WeightsOptions WeightsOptions::from(TableReader table) {
   table.read("epsilon", o.epsilon, "initial scale: M(0) is of the size of its square [-]", positive);
   table.read("seed", o.seed, "seed of W(0)");
   table.read_path("file", o.file, "HDF5 file with W0 (p x d); default: data.file");
+  table.read("units", o.units,
+             "gaussian: M(0) drawn from its law at any width; or every unit drawn and compressed, or kept as it is",
+             {{"none", UnitsDrawn::none}, {"compressed", UnitsDrawn::compressed}, {"kept", UnitsDrawn::kept}});
   table.read("rank", o.rank, "keep so many columns of the compressed network, the leading ones; 0: all", non_negative);
   table.finish();
   o.place = table.place();
   table.require_that(o.initial == InitialWeights::file || o.width > 0, "width",
                      "missing, but needed unless initial = \"file\"");
+  table.require_that(o.units == UnitsDrawn::none || o.initial == InitialWeights::gaussian, "units",
+                     "belongs to initial = \"gaussian\"");
+  table.require_that(o.units == UnitsDrawn::none || o.width <= 100'000'000, "units",
+                     fmt::format("draws every unit, which {} of them are too many for", o.width));
   table.require_that(o.width <= 1'000'000'000'000'000, "width", fmt::format("must be at most 1e15, got {}", o.width));
   return o;
 }

@@ -37,7 +37,7 @@ CompressedWeights gaussian(const deck::WeightsOptions& options, std::int64_t p, 
   const std::int64_t d = options.width;
   const double root = std::sqrt(static_cast<double>(d)), scale = options.epsilon / root;
   CompressedWeights result{.p = p, .width = d};
-  if (d <= p) {
+  if (d <= p || options.units != deck::UnitsDrawn::none) {
     const RandomStream normals(seed, Stream::entry);
     result.r = d;
     result.w.resize(p * d);
@@ -45,7 +45,11 @@ CompressedWeights gaussian(const deck::WeightsOptions& options, std::int64_t p, 
       for (std::int64_t a = 0; a < p; ++a)
         result.w[a + i * p] = scale * normals.normal(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(i));
     if (has_sum_terms) result.ones.assign(d, 1.0);
-    return result;
+    if (options.units != deck::UnitsDrawn::compressed) return result;
+    std::vector<double> rows(result.w.size());
+    for (std::int64_t i = 0; i < d; ++i)
+      for (std::int64_t a = 0; a < p; ++a) rows[a * d + i] = result.w[a + i * p];
+    return compress(rows, p, d, has_sum_terms);
   }
   const std::int64_t sums = has_sum_terms ? 1 : 0;
   result.r = p + sums;
@@ -78,8 +82,8 @@ CompressedWeights balanced(const deck::WeightsOptions& options, std::int64_t p, 
                  "\"balanced\" pairs the rows of u and v of a bipartite module, and this one has no such pairs; "
                  "\"identity\" or \"gaussian\" fit any module");
   const auto seed = static_cast<std::uint64_t>(options.seed);
-  CompressedWeights result{.p = p, .r = std::min({block.n_rows, block.n_columns, options.width}),
-                           .width = options.width};
+  CompressedWeights result{
+      .p = p, .r = std::min({block.n_rows, block.n_columns, options.width}), .width = options.width};
   const auto u = random_orthonormal(seed, Stream::left_factor, block.n_rows, result.r);
   const auto v = random_orthonormal(seed, Stream::right_factor, block.n_columns, result.r);
   result.w.assign(p * result.r, 0.0);
@@ -96,9 +100,9 @@ CompressedWeights balanced(const deck::WeightsOptions& options, std::int64_t p, 
 
 CompressedWeights identity(const deck::WeightsOptions& options, std::int64_t p, bool has_sum_terms) {
   if (options.width < p)
-    data::refuse(data::key_of(options.place, "weights.width"),
-                 fmt::format("initial = \"identity\" needs as many units as parameters: at least {}, got {}", p,
-                             options.width));
+    data::refuse(
+        data::key_of(options.place, "weights.width"),
+        fmt::format("initial = \"identity\" needs as many units as parameters: at least {}, got {}", p, options.width));
   CompressedWeights result{.p = p, .r = p, .width = options.width};
   result.w.assign(p * p, 0.0);
   for (std::int64_t a = 0; a < p; ++a) result.w[a + a * p] = options.epsilon;
@@ -112,9 +116,9 @@ CompressedWeights from_file(const deck::Deck& deck, std::int64_t p, bool has_sum
   const auto shape = data::dataset_shape(self, array);
   const std::int64_t d = shape.size() == 2 ? shape[1] : 0;
   if (shape.size() != 2 || shape[0] != p || d < 1)
-    throw DataError(array.file, array.dataset,
-                    fmt::format("has the shape {}; {} parameters × d units, d ≥ 1, are needed", data::shape_text(shape),
-                                p));
+    throw DataError(
+        array.file, array.dataset,
+        fmt::format("has the shape {}; {} parameters × d units, d ≥ 1, are needed", data::shape_text(shape), p));
   if (deck.weights.width > 0 && deck.weights.width != d)
     data::refuse(data::key_of(deck.weights.place, "weights.width"),
                  fmt::format("is {}, but W0 of {} has {} units", deck.weights.width, array.file, d));

@@ -13,6 +13,7 @@ constexpr double smooth_change = 0.05;    // of ln strength in a step, beyond wh
 constexpr double largest_change = 0.5;    // between two records of such a step, which is halved at least twice
 constexpr int deepest = 14;               // halvings of a step
 constexpr double discrete_change = 2e-3;  // of ln strength between two records of discrete training
+constexpr double dark_share = 0.1;        // of its own saturation: below it at the end a mode has not lit
 constexpr double smallest = std::numeric_limits<double>::min();
 
 /// Value at x of the polynomial through the points (Neville).
@@ -27,9 +28,11 @@ double interpolate(std::span<const double> x_of, std::span<double> y_of, double 
 }  // namespace
 
 StrengthRecorder::StrengthRecorder(dynamics::TrainingSystem& system, std::vector<double> vectors,
-                                   std::vector<double> predicted_time, bool is_smooth)
+                                   std::vector<double> predicted_time, std::vector<double> log_saturation,
+                                   bool is_smooth)
     : strengths_(system, std::move(vectors)),
       predicted_time_(std::move(predicted_time)),
+      log_saturation_(std::move(log_saturation)),
       is_smooth_(is_smooth),
       n_modes_(static_cast<std::int64_t>(predicted_time_.size())),
       row_(predicted_time_.size() + 1),
@@ -115,7 +118,9 @@ std::vector<Event> StrengthRecorder::finish() {
   std::vector<Event> events;
   const std::size_t n = n_records();
   for (std::size_t k = 0; k + 1 < row_; ++k) {
-    const double level = record(n - 1)[k + 1] + std::log(0.5);
+    const double end = record(n - 1)[k + 1];
+    if (!(end >= log_saturation_[k] + std::log(dark_share))) continue;
+    const double level = end + std::log(0.5);
     bool lit = record(0)[k + 1] >= level;
     bool predicted = !lit;
     for (std::size_t i = 0; i + 1 < n; ++i) {

@@ -90,14 +90,18 @@ struct DataOptions {
 
 enum class InitialWeights { gaussian, file, balanced, identity };
 
+/// (M, s) drawn from its law at once; or every unit drawn, then compressed; or every unit drawn and kept.
+enum class UnitsDrawn { none, compressed, kept };
+
 /// Table [weights]: the width and W(0) (THEORY §3).
 struct WeightsOptions {
   std::int64_t width = 0;  ///< d, to 1e15; required unless a file brings W0
   InitialWeights initial = InitialWeights::gaussian;
   double epsilon = 1e-3;  ///< entries N(0, ε²/d); balanced, identity: M(0) = ε² (projector or 1)
   std::int64_t seed = 0;
-  std::string file;       ///< HDF5 file with W0 (p × d); default data.file
-  std::int64_t rank = 0;  ///< d' < rank: the leading pairs only (Corollary 3); 0: exact
+  std::string file;                     ///< HDF5 file with W0 (p × d); default data.file
+  UnitsDrawn units = UnitsDrawn::none;  ///< gaussian: how W(0) of d > p units comes about
+  std::int64_t rank = 0;                ///< d' < rank: the leading pairs only (Corollary 3); 0: exact
   Place place;
   static WeightsOptions from(TableReader table);
 };

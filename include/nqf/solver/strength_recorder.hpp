@@ -21,9 +21,10 @@ class StrengthRecorder final : public EventDetector {
  public:
   /// vectors         [p × K], column-major: the modes e_k, on every rank
   /// predicted_time  [K], NaN where theory says nothing
+  /// log_saturation  [K], ln of the value each mode would take by itself; one that ends below 10 % of it has not lit
   /// `system` must outlive the recorder; `is_smooth` is false for discrete training.
   StrengthRecorder(dynamics::TrainingSystem& system, std::vector<double> vectors, std::vector<double> predicted_time,
-                   bool is_smooth);
+                   std::vector<double> log_saturation, bool is_smooth);
 
   std::int64_t n_modes() const noexcept { return n_modes_; }
   /// ln e_kᵀ M e_k [K] of a state, on every rank. Collective.
@@ -49,7 +50,7 @@ class StrengthRecorder final : public EventDetector {
   double crossing(std::size_t after, std::size_t mode, double level) const;
 
   dynamics::Strengths strengths_;
-  std::vector<double> predicted_time_;
+  std::vector<double> predicted_time_, log_saturation_;
   bool is_smooth_;
   std::int64_t n_modes_;
   std::size_t row_;
