@@ -50,7 +50,8 @@ inline double relative_distance(std::span<const double> a, std::span<const doubl
   double largest = 0.0, size = 1e-300;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double difference = std::abs(a[i] - b[i]);
-    if (!(difference <= largest)) largest = difference;  // a NaN stays
+    if (std::isnan(difference)) return INFINITY;
+    largest = std::max(largest, difference);
     size = std::max(size, std::abs(b[i]));
   }
   return largest / size;
