@@ -101,15 +101,15 @@ TEST(Stack, GradientsAreCentralDifferences) {
       const auto got = pass(stack, model, samples, w);
       std::vector<double> y(got.y.size());
       const auto slope = [&](double* entry) {  // entry: null on ranks that do not own it
-        double start = entry != nullptr ? *entry : 0.0, slope = 0.0;
+        double start = entry != nullptr ? *entry : 0.0, sum = 0.0;
         constexpr double h = 2e-3;
         for (const auto& [by, factor] : {std::pair{1, 8.0}, {-1, -8.0}, {2, -1.0}, {-2, 1.0}}) {
           if (entry != nullptr) *entry = start + by * h;
           stack.forward(model.batch, samples.x, w, y);
-          for (std::size_t i = 0; i < y.size(); ++i) slope += factor * samples.coefficients[i] * y[i] / (12.0 * h);
+          for (std::size_t i = 0; i < y.size(); ++i) sum += factor * samples.coefficients[i] * y[i] / (12.0 * h);
         }
         if (entry != nullptr) *entry = start;
-        return slope;
+        return sum;
       };
       const auto most = world().max(static_cast<std::int64_t>(w.size()));
       for (int rank = 0; rank < world().size(); ++rank)

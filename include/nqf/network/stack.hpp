@@ -19,8 +19,8 @@ struct StackedLayer {
   std::int64_t width = 1;
   std::int64_t n_outputs = 1;  ///< of one position, see below
   Variant variant = Variant::original;
-  std::optional<Activation> activation;  ///< ψ, elementwise on the layer's inputs; none: identity
-  bool residual = false;                 ///< adds the layer's input z (before ψ); needs equal shapes
+  std::optional<Activation> activation = std::nullopt;  ///< ψ, elementwise on the layer's inputs; none: identity
+  bool residual = false;                                ///< adds the layer's input z (before ψ); needs equal shapes
 };
 
 /// Modules in sequence (four layers of a perceptron are two perceptron modules; a two-layer attention model two
