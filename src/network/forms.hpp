@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "block_form.hpp"
+#include "fourier_basis.hpp"
 #include "patch_perceptron.hpp"
 #include "patches.hpp"
 
@@ -70,16 +71,20 @@ class PerceptronExpertsForm final : public BlockForm {
   std::vector<double> combined_, combined_gradient_;
 };
 
-/// Fourier features, x_k = ψ_k: y = Σ_k s_k x_k (κ r_k + φ₀ Σ_i v_ik), r_k = Σ_i u_ik v_ik.
+/// Fourier features: y = Σ_k s_k ψ_k(x) (κ r_k + φ₀ Σ_i v_ik), r_k = Σ_i u_ik v_ik.
 class FourierForm final : public BlockForm {
  public:
-  FourierForm(std::vector<double> amplitude, double kappa, double phi0);
+  FourierForm(FourierBasis basis, std::vector<double> amplitude, double kappa, double phi0);
   void measure(std::int64_t batch, const double* x, const double* blocks, const double* s, double* y) override;
   void assemble(std::int64_t batch, const double* x, const double* blocks, const double* s, const double* dy, double* g,
                 double* q, double* dx) override;
   std::string description() const override { return "normal form, Fourier features"; }
 
  private:
+  /// s_k (κ r_k + φ₀ Σ_i v_ik).
+  void combine(const double* blocks, const double* s);
+
+  FourierBasis basis_;
   std::vector<double> amplitude_;
   double kappa_, phi0_;
   std::vector<double> coefficients_, projection_;

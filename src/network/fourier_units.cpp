@@ -8,10 +8,10 @@
 
 namespace nqf::network {
 
-FourierUnits::FourierUnits(const parallel::Comm& comm, std::int64_t width, std::vector<double> amplitude,
-                           Activation activation, double scale)
-    : Layer(comm, width, 2 * static_cast<std::int64_t>(amplitude.size()), {static_cast<std::int64_t>(amplitude.size())},
-            {1}),
+FourierUnits::FourierUnits(const parallel::Comm& comm, std::int64_t width, std::vector<std::int64_t> input_shape,
+                           std::vector<double> amplitude, Activation activation, double scale)
+    : Layer(comm, width, 2 * std::ssize(amplitude), std::move(input_shape), {1}),
+      basis_(std::ssize(amplitude), input_size_),
       amplitude_(std::move(amplitude)),
       activation_(activation) {
   for (double& s : amplitude_) s *= scale;
@@ -21,7 +21,7 @@ FourierUnits::FourierUnits(const parallel::Comm& comm, std::int64_t width, std::
 void FourierUnits::forward(std::int64_t batch, std::span<const double> x, std::span<const double> w,
                            std::span<double> y) {
   check(batch, x, w, y);
-  const std::int64_t n = input_size_, d = units_.local_size();
+  const std::int64_t n = basis_.size(), d = units_.local_size();
   std::fill(coefficient_.begin(), coefficient_.end(), 0.0);
   for (std::int64_t i = 0; i < d; ++i) {
     const double *u = w.data() + i * n_parameters_, *v = u + n;
@@ -30,14 +30,20 @@ void FourierUnits::forward(std::int64_t batch, std::span<const double> x, std::s
     for (std::int64_t k = 0; k < n; ++k) coefficient_[k] += amplitude_[k] * v[k] * value_[k];
   }
   comm_.sum_in_place(std::span(coefficient_));
-  multiply(Op::transpose, Op::none, 1, batch, n, 1.0, {coefficient_.data(), n}, {x.data(), n}, 0.0, {y.data(), 1});
+  for (std::int64_t b = 0; b < batch; ++b)
+    multiply(Op::transpose, Op::none, 1, 1, n, 1.0, {basis_.features(x.data(), b), n}, {coefficient_.data(), n}, 0.0,
+             {&y[b], 1});
 }
 
 void FourierUnits::backward(std::int64_t batch, std::span<const double> x, std::span<const double> w,
                             std::span<const double> dy, std::span<double> dw, std::span<double> dx) {
   check(batch, x, w, dy);
-  const std::int64_t n = input_size_, d = units_.local_size();
-  multiply(Op::none, Op::none, n, 1, batch, 1.0, {x.data(), n}, {dy.data(), batch}, 0.0, {gradient_.data(), n});
+  const std::int64_t n = basis_.size(), d = units_.local_size();
+  std::fill(gradient_.begin(), gradient_.end(), 0.0);
+  for (std::int64_t b = 0; b < batch; ++b) {
+    const double* psi = basis_.features(x.data(), b);
+    for (std::int64_t k = 0; k < n; ++k) gradient_[k] += dy[b] * psi[k];
+  }
   for (std::int64_t i = 0; i < d; ++i) {
     const double *u = w.data() + i * n_parameters_, *v = u + n;
     double *du = dw.data() + i * n_parameters_, *dv = du + n;
@@ -49,7 +55,7 @@ void FourierUnits::backward(std::int64_t batch, std::span<const double> x, std::
     }
   }
   if (dx.empty()) return;
-  multiply(Op::none, Op::none, n, batch, 1, 1.0, {coefficient_.data(), n}, {dy.data(), 1}, 0.0, {dx.data(), n});
+  for (std::int64_t b = 0; b < batch; ++b) basis_.pull_back(x.data(), b, dy[b], coefficient_.data(), dx.data());
 }
 
 std::string FourierUnits::description() const {

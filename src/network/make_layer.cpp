@@ -169,10 +169,20 @@ std::unique_ptr<Layer> experts_softmax(const Request& r) {
 
 std::unique_ptr<Layer> fourier(const Request& r) {
   r.require_outputs(1);
-  auto amplitude = data::load_replicated(r.comm, r.options.amplitude, r.input_size());
+  auto source = r.options.amplitude;
+  if (!source.given()) source.value = 1.0;
+  // A list sets the number of features; else as many as the input has, which a single position does not say.
+  const std::int64_t n = data::array_length(r.comm, source).value_or(r.input_size());
+  if (r.input_size() != 1 && r.input_size() != n)
+    r.refuse("amplitude",
+             fmt::format("{} amplitudes, but the inputs [{}] are neither one position nor as many features", n,
+                         fmt::join(r.shape.input, ", ")));
+  auto amplitude = data::load_replicated(r.comm, source, n);
   if (r.original())
-    return std::make_unique<FourierUnits>(r.comm, r.shape.width, std::move(amplitude), r.activation, r.options.scale);
-  return r.with_form(std::make_unique<FourierForm>(std::move(amplitude), r.kappa(), r.phi0()));
+    return std::make_unique<FourierUnits>(r.comm, r.shape.width, r.shape.input, std::move(amplitude), r.activation,
+                                          r.options.scale);
+  return r.with_form(
+      std::make_unique<FourierForm>(FourierBasis(n, r.input_size()), std::move(amplitude), r.kappa(), r.phi0()));
 }
 
 struct Entry {

@@ -51,6 +51,8 @@ std::vector<Batch> every_module(std::int64_t width) {
   auto& biased = add("Fourier features, sigmoid", ModuleKind::fourier, {3}, 1).options;
   biased.amplitude.value = std::vector{1.0, .5, .3};
   biased.activation = ActivationKind::sigmoid;
+  add("Fourier features at a position", ModuleKind::fourier, {1}, 1).options.amplitude.value =
+      std::vector{1.0, .5, .3, .2};
   return batches;
 }
 

@@ -173,9 +173,15 @@ Values<T> outputs(const Batch& batch, const Values<T>& w, const T* x) {
     return y;
   } else if (o.kind == fourier) {
     const auto& amplitude = std::get<std::vector<double>>(o.amplitude.value);
-    for (std::int64_t i = 0; i < d; ++i)
-      for (std::int64_t k = 0; k < n; ++k)
-        y[0] = y[0] + unit(i)[n + k] * activation<T>(o, unit(i)[k]) * x[k] * amplitude[k];
+    const auto n_features = static_cast<std::int64_t>(amplitude.size());
+    for (std::int64_t k = 0; k < n_features; ++k) {
+      const double rate = std::acos(-1.0) * static_cast<double>(k + 1), at = plain(x[0]);
+      const T psi =
+          n == 1 ? chain(x[0], std::sqrt(2.0) * std::cos(rate * at), -std::sqrt(2.0) * rate * std::sin(rate * at))
+                 : x[k];
+      for (std::int64_t i = 0; i < d; ++i)
+        y[0] = y[0] + unit(i)[n_features + k] * activation<T>(o, unit(i)[k]) * psi * amplitude[k];
+    }
   } else {
     Values<T> gates;
     for (std::int64_t i = 0; i < d; ++i) gates.push_back(dot(n, unit(i), x));

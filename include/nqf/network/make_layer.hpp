@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "nqf/deck/deck.hpp"
 #include "nqf/deck/module.hpp"
 #include "nqf/network/layer.hpp"
 #include "nqf/parallel/comm.hpp"
@@ -36,6 +37,12 @@ struct LayerShape {
 ///   where a normal form is asked for, shapes that do not fit, a readout or amplitude of another length
 std::unique_ptr<Layer> make_layer(const parallel::Comm& comm, const deck::ModuleOptions& options,
                                   const LayerShape& shape, Variant variant);
+
+/// [module] of a deck with what it leaves to other tables and to the data file written in, as the normal forms take it:
+/// readout and score scale of query-key attention from data.file, the number of Fourier amplitudes from [data].
+/// Collective.
+/// @throws DeckError, DataError
+deck::ModuleOptions complete_module(const parallel::Comm& comm, const deck::Deck& deck);
 
 /// True if the module's normal form has g or B: compressed weights then need a column more, and s.
 bool has_sum_terms(const deck::ModuleOptions& options);
