@@ -16,6 +16,7 @@ packages=(
   libhdf5-openmpi-dev zlib1g-dev                       # results, gzip
   libtomlplusplus-dev libcli11-dev libfmt-dev          # decks, command line, text
   librandom123-dev libboost-dev                        # random numbers, quadrature (headers)
+  libeigen3-dev                                        # automatic differentiation (headers)
   libgtest-dev                                         # tests
   python3-h5py python3-matplotlib python3-numpy        # nqf plot
   dataset-fashion-mnist                                # images of inputs/fashion_mnist_diagonal.toml
@@ -30,7 +31,7 @@ if ! command -v apt-get > /dev/null || ! command -v dpkg-query > /dev/null; then
   cat >&2 <<'END'
 install_packages.sh: this is not a Debian system. nqf needs a C++20 compiler, CMake 3.25, pkg-config, MPI, PETSc and SLEPc
 3.18 (real), SUNDIALS 6.4 or 7 with PETSc vectors, parallel HDF5 with its high-level library, an optimised serial BLAS
-and LAPACK, zlib, toml++, CLI11, fmt, Random123, Boost headers, GoogleTest (tests), Python with h5py and matplotlib (figures).
+and LAPACK, zlib, toml++, CLI11, fmt, Random123, Boost and Eigen headers, GoogleTest (tests), Python with h5py and matplotlib (figures).
 README.md, "Elsewhere", has the lines for modules and Spack. With all of it in place: NQF_NO_INSTALL=1
 END
   exit 2
