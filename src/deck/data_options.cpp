@@ -103,6 +103,10 @@ DataOptions DataOptions::from(TableReader table) {
   table.read("covariance", o.covariance,
              "eigenvalues of the inputs' covariance along the last dimension; default 1 [-]", non_negative);
   table.read("rotate", o.rotate, "random orthogonal eigenvectors of the covariance; else the coordinate axes");
+  table.read(
+      "basis", o.basis,
+      "matrices: sqrt(N) times the orthonormal basis of the symmetric matrices, N = n(n + 1)/2, in place of random "
+      "ones: exactly isotropic");
   table.read("correlation", o.correlation, "tokens, images: correlation of neighbours, in [0, 1) [-]", non_negative);
   o.target = usual_target(o.kind);
   table.read("target", o.target,

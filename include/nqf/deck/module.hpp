@@ -65,6 +65,7 @@ struct DataOptions {
   std::vector<std::int64_t> shape;  ///< of one x: [n], [tokens, n], images [rows, columns] or [rows, columns, channels]
   ArraySource covariance;           ///< gaussian, tokens: eigenvalues of Σ_xx along the last dimension; default 1
   bool rotate = false;              ///< gaussian, tokens: random orthogonal eigenvectors, else the coordinate axes
+  bool basis = false;               ///< matrices: √N times the orthonormal basis of the symmetric ones, not random
   double correlation = 0.0;         ///< tokens, images: of neighbours, in [0, 1)
 
   TargetKind target = TargetKind::linear;  ///< default by kind: fourier list, idx labels, hdf5 file
