@@ -14,6 +14,9 @@
 namespace nqf::solver {
 
 /// A flow under CVODE's variable-order BDF in one-step mode, with the flow's own linear system in its Newton iteration.
+/// Within a step of length h, rates may err by 0.01 atol/h: an error e of the rates, constant over the step, moves ln z
+/// by h e at most (where a mode relaxes, by less), a hundredth of the local error that the step is accepted with at any
+/// weight, and Newton's iteration is stopped at ten times that. A loss that is reported comes from exact rates.
 /// Memory: about 13 vectors of K/ranks doubles (order 5), all allocated here.
 class CvodeEvolution final : public Evolution {
  public:
@@ -44,12 +47,14 @@ class CvodeEvolution final : public Evolution {
                                     parallel::SundialsBool* jcur, sunrealtype gamma, void* self, N_Vector t1,
                                     N_Vector t2, N_Vector t3) noexcept;
   static int solve_callback(SUNLinearSolver solver, SUNMatrix a, N_Vector x, N_Vector b, sunrealtype tol) noexcept;
+  double allowed_rate_error(double t) const;
   void attach_linear_solver();
   void update_counters();
   [[noreturn]] void fail(int code);
 
   dynamics::Flow& flow_;
   std::unique_ptr<dynamics::LinearSystem> system_;
+  double allowed_change_;  // of ln z over a step, through errors of the rates
   double time_;
   double step_begin_;
   parallel::PetscVector state_, derivative_, scratch_;
