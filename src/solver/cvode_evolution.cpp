@@ -20,7 +20,7 @@ using parallel::sundials_check;
 namespace {
 constexpr double linear_share = 0.05;  // of Newton's tolerance, allowed to an iterative linear solver
 constexpr double skip_share = 1e-4;    // below it CVODE skips a solve
-constexpr double rate_share = 0.01;    // of atol, allowed to errors of the rates over a step
+constexpr double rate_share = 0.002;   // of atol, allowed to errors of the rates over a step
 }  // namespace
 
 struct CvodeEvolution::Memory {

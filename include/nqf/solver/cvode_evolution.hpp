@@ -14,10 +14,11 @@
 namespace nqf::solver {
 
 /// A flow under CVODE's variable-order BDF in one-step mode, with the flow's own linear system in its Newton iteration.
-/// Within a step of length h, rates may err by 0.01 atol/h: an error e of the rates, constant over the step, moves ln z
-/// by h e at most (where a mode relaxes, by less), a hundredth of the local error that the step is accepted with at any
-/// weight, and Newton's iteration is stopped at ten times that. A loss that is reported comes from exact rates.
-/// Memory: about 13 vectors of K/ranks doubles (order 5), all allocated here.
+/// Within a step of length h the rates may err by e = 0.002 atol/h (with single_precision; else not at all): over the
+/// step this moves ln z by h e at most, less where a mode relaxes, which is a five-hundredth of the local error that
+/// the step is accepted with and a fiftieth of what Newton's iteration leaves. Rates where a step begins anew are
+/// exact, and so is every loss that is reported. Memory: about 13 vectors of K/ranks doubles (order 5), all allocated
+/// here.
 class CvodeEvolution final : public Evolution {
  public:
   /// `flow` must outlive it. Collective.
