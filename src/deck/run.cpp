@@ -52,7 +52,7 @@ SolverOptions SolverOptions::from(TableReader table) {
   table.read("newton", o.newton, "linear solver: LAPACK on the lit set, Krylov, or by operation count",
              {{"auto", NewtonSolver::automatic}, {"direct", NewtonSolver::direct}, {"krylov", NewtonSolver::krylov}});
   table.read("single_precision", o.single_precision,
-             "Newton's products with a dense coupling in single precision (the rates stay in double)");
+             "products with a dense coupling in single precision where that keeps the tolerances");
   table.read("lit_threshold", o.lit_threshold, "a mode is in the Newton system when gamma C_kk z_k exceeds it [-]",
              non_negative);
   table.read("dark_fraction", o.dark_fraction,

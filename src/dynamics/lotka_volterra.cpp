@@ -41,6 +41,16 @@ void LotkaVolterra::strengths(std::span<const double> state) {
 bool LotkaVolterra::rhs(std::span<const double> state, std::span<double> derivative) {
   strengths(state);
   interaction_.net_growth(z_, derivative);
+  return all_finite(state, derivative);
+}
+
+bool LotkaVolterra::rhs_within(double error, std::span<const double> state, std::span<double> derivative) {
+  strengths(state);
+  interaction_.net_growth_within(error, z_, derivative);
+  return all_finite(state, derivative);
+}
+
+bool LotkaVolterra::all_finite(std::span<const double> state, std::span<const double> derivative) const {
   double check = 0.0;
   for (std::size_t k = 0; k < derivative.size(); ++k) check += 0.0 * derivative[k] + 0.0 * state[k];
   return interaction_.comm().all(check == 0.0);

@@ -5,25 +5,31 @@
 
 #include "nqf/parallel/blas.hpp"
 #include "nqf/parallel/narrow.hpp"
-#include "structure/combine_columns.hpp"
 
 namespace nqf::structure {
+
+namespace {
+
+std::vector<float> in_single_precision(std::span<const double> values) {
+  std::vector<float> rounded(values.size());
+  std::transform(values.begin(), values.end(), rounded.begin(), [](double c) { return static_cast<float>(c); });
+  return rounded;
+}
+
+}  // namespace
 
 DenseInteraction::DenseInteraction(const parallel::Comm& comm, const parallel::Partition& modes,
                                    std::vector<double> rows, std::vector<double> growth,
                                    std::optional<double> loss_at_zero)
-    : Interaction(comm, modes), rows_(std::move(rows)), loss_at_zero_(loss_at_zero) {
-  const auto k_all = modes.global_size();
-  const auto k_local = modes.local_size();
+    : Interaction(comm, modes),
+      rows_(modes, std::move(rows)),
+      single_rows_(modes, in_single_precision(rows_.rows())),
+      product_(comm, modes, rows_, single_rows_),
+      loss_at_zero_(loss_at_zero) {
   growth_rate_ = std::move(growth);
-  diagonal_.resize(k_local);
-  for (std::int64_t k = 0; k < k_local; ++k) diagonal_[k] = rows_[(modes.begin() + k) * k_local + k];
-  z_all_.resize(k_all);
-  lit_columns_.reserve(k_all);
-  lit_single_columns_.reserve(k_all);
-  single_rows_.resize(rows_.size());
-  std::transform(rows_.begin(), rows_.end(), single_rows_.begin(), [](double c) { return static_cast<float>(c); });
-  lit_values_.reserve(k_all);
+  diagonal_.resize(modes.local_size());
+  for (std::size_t k = 0; k < diagonal_.size(); ++k) diagonal_[k] = rows_.column(modes.begin() + k)[k];
+  z_all_.resize(modes.global_size());
   for (int r = 0; r < modes.n_ranks(); ++r) {
     counts_.push_back(narrow<int>(modes.local_size(r)));
     offsets_.push_back(narrow<int>(modes.begin(r)));
@@ -88,52 +94,27 @@ void DenseInteraction::gather(std::span<const double> z) {
                       "MPI_Allgatherv");
 }
 
-namespace {
-
-/// Appends the columns of l in [begin, end) whose z is not zero.
-template <class Real>
-void collect(const std::vector<Real>& rows, std::int64_t k_local, std::span<const double> z, std::int64_t begin,
-             std::int64_t end, std::vector<const Real*>& columns, std::vector<double>& values) {
-  for (std::int64_t l = begin; l < end; ++l) {
-    if (z[l] == 0.0) continue;
-    columns.push_back(rows.data() + l * k_local);
-    values.push_back(z[l]);
-  }
-}
-
-}  // namespace
-
 void DenseInteraction::apply(std::span<const double> z, std::span<double> out) {
   gather(z);
-  lit_columns_.clear();
-  lit_values_.clear();
-  const std::int64_t k_local = modes_.local_size();
-  const auto own_lit = std::count_if(z.begin(), z.end(), [](double value) { return value != 0.0; });
-  // The own diagonal block is symmetric: where most of it is lit, reading one triangle beats reading its lit columns.
-  const bool use_symmetry = 2 * own_lit > k_local;
-  const auto take = [&](std::int64_t begin, std::int64_t end) {
-    collect(rows_, k_local, z_all_, begin, end, lit_columns_, lit_values_);
-  };
-  take(0, modes_.begin());
-  if (!use_symmetry) take(modes_.begin(), modes_.end());
-  take(modes_.end(), modes_.global_size());
-  combine_columns(std::span<const double* const>(lit_columns_), lit_values_, out);
-  if (!use_symmetry) return;
-  const int n = narrow<int>(k_local), step = 1;
-  const double one = 1.0;
-  dsymv_("L", &n, &one, rows_.data() + modes_.begin() * k_local, &n, z.data(), &step, &one, out.data(), &step);
+  rows_.apply(z_all_, out);
 }
 
 void DenseInteraction::apply_approximately(std::span<const double> z, std::span<double> out) {
   gather(z);
-  lit_single_columns_.clear();
-  lit_values_.clear();
-  collect(single_rows_, modes_.local_size(), z_all_, 0, modes_.global_size(), lit_single_columns_, lit_values_);
-  combine_columns(std::span<const float* const>(lit_single_columns_), lit_values_, out);
+  single_rows_.apply(z_all_, out);
 }
 
 void DenseInteraction::net_growth(std::span<const double> z, std::span<double> out) {
   apply(z, out);
+  for (std::size_t k = 0; k < out.size(); ++k) out[k] = growth_rate_[k] - out[k];
+}
+
+void DenseInteraction::net_growth_within(double error, std::span<const double> z, std::span<double> out) {
+  gather(z);
+  if (!product_.advance(single_rows_, z_all_, error, out)) {
+    rows_.apply(z_all_, out);
+    product_.reset(z_all_, out);
+  }
   for (std::size_t k = 0; k < out.size(); ++k) out[k] = growth_rate_[k] - out[k];
 }
 
@@ -147,11 +128,10 @@ double DenseInteraction::loss(std::span<const double> z, std::span<const double>
 
 void DenseInteraction::block(std::span<const std::int64_t> rows, std::span<const std::int64_t> columns,
                              std::span<double> out) {
-  const std::int64_t k_local = modes_.local_size();
   const std::int64_t n = static_cast<std::int64_t>(rows.size());
   std::fill(out.begin(), out.end(), 0.0);
   for (std::size_t j = 0; j < columns.size(); ++j) {
-    const double* column = rows_.data() + columns[j] * k_local;
+    const double* column = rows_.column(columns[j]);
     for (std::int64_t i = 0; i < n; ++i)
       if (modes_.owns(rows[i])) out[j * n + i] = column[rows[i] - modes_.begin()];
   }
@@ -165,7 +145,6 @@ double DenseInteraction::apply_cost(std::int64_t n_lit) const {
 
 DenseInteraction::Asymmetry DenseInteraction::asymmetry() const {
   // Each rank sends row blocks to the owner of the mirrored entries, one rank pair at a time, as columns of C.
-  const std::int64_t k_local = modes_.local_size();
   std::vector<double> all_diagonal = comm_.all_gather(std::span<const double>(diagonal_));
   Asymmetry worst;
   for (int r = 0; r < modes_.n_ranks(); ++r) {
@@ -175,13 +154,13 @@ DenseInteraction::Asymmetry DenseInteraction::asymmetry() const {
     std::vector<double> theirs(chunk * width);
     for (std::int64_t first = 0; first < modes_.global_size(); first += chunk) {
       const std::int64_t count = std::min(chunk, modes_.global_size() - first);
-      if (r == modes_.rank()) std::copy_n(rows_.data() + first * k_local, count * width, theirs.begin());
+      if (r == modes_.rank()) std::copy_n(rows_.column(first), count * width, theirs.begin());
       comm_.broadcast(std::span<double>(theirs.data(), static_cast<std::size_t>(count * width)), r);
       for (std::int64_t l = std::max(first, modes_.begin()); l < std::min(first + count, modes_.end()); ++l)
         for (std::int64_t k = 0; k < width; ++k) {
           const std::int64_t global = modes_.begin(r) + k;
           const double upper = theirs[(l - first) * width + k];
-          const double lower = rows_[global * k_local + (l - modes_.begin())];
+          const double lower = rows_.column(global)[l - modes_.begin()];
           const double scale = std::sqrt(std::abs(all_diagonal[global] * all_diagonal[l]));
           const double difference = std::abs(upper - lower);
           const double relative = difference == 0.0 ? 0.0 : difference / std::max(scale, 1e-300);

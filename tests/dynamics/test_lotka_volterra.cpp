@@ -161,6 +161,99 @@ TEST_P(LotkaVolterraOfSize, AStateOutOfRangeOnOneRankIsRefusedOnAll) {
   }
 }
 
+/// States of a run from tiny z on, a fixed time apart, known on every rank.
+struct Trajectory {
+  std::vector<std::vector<double>> states;
+  int ignitions = 0, extinctions = 0;  // upward and downward passages of z = e^−4
+};
+
+Trajectory trajectory(structure::Interaction& interaction, int n_states, double interval) {
+  LotkaVolterra flow(interaction, 0.0);
+  auto state = own(std::vector<double>(interaction.modes().global_size(), -12.0), interaction.modes());
+  Trajectory result;
+  for (int i = 0; i < n_states; ++i) {
+    result.states.push_back(everywhere(state));
+    state = test::along_flow(flow, state, interval);
+    if (i == 0) continue;
+    const auto &before = result.states[i - 1], &now = result.states[i];
+    for (std::size_t k = 0; k < now.size(); ++k) {
+      if (before[k] < -4.0 && now[k] >= -4.0) ++result.ignitions;
+      if (before[k] >= -4.0 && now[k] < -4.0) ++result.extinctions;
+    }
+  }
+  return result;
+}
+
+// Less and more than 36 modes, from where on the bound on roundings may be that of their squares.
+TEST(LotkaVolterra, RatesWithinAnErrorKeepItThroughIgnitionsAndExtinctions) {
+  for (const std::int64_t n : {23, 60}) {
+    const auto interaction = test::random_features(n + 1, n, 6).formed(false);
+    const auto run = trajectory(*interaction, 400, 0.1);
+    EXPECT_GT(run.ignitions, 1);
+    EXPECT_GT(run.extinctions, 0);
+    LotkaVolterra flow(*interaction, 0.0);
+    std::vector<double> exact(flow.partition().local_size()), within(exact.size());
+    for (const double error : {1e-3, 1e-5, 1e-7, 1e-9, 1e-11}) {
+      interaction->forget();
+      int n_exact = 0;
+      for (const auto& state : run.states) {
+        EXPECT_TRUE(flow.rhs(own(state, flow.partition()), exact));
+        EXPECT_TRUE(flow.rhs_within(error, own(state, flow.partition()), within));
+        const double distance_here = distance(everywhere(within), everywhere(exact));
+        EXPECT_LE(distance_here, error + 1e-13) << n << " modes";
+        n_exact += distance_here == 0.0;
+      }
+      EXPECT_GE(n_exact, 1);  // the first
+      EXPECT_LT(n_exact, 400) << error;
+    }
+    for (const auto& state : run.states) {
+      flow.rhs(own(state, flow.partition()), exact);
+      flow.rhs_within(0.0, own(state, flow.partition()), within);
+      EXPECT_EQ(within, exact);
+    }
+  }
+}
+
+TEST(LotkaVolterra, ForgettingReproducesTheBitsOfAFreshStart) {
+  const auto features = test::random_features(40, 23, 6);
+  const auto interaction = features.formed(false);
+  const auto run = trajectory(*interaction, 60, 0.5);
+  const auto fresh_interaction = features.formed(false);
+  LotkaVolterra straight(*interaction, 0.0), fresh(*fresh_interaction, 0.0);
+  std::vector<double> expected(straight.partition().local_size()), derivative(expected.size());
+  const auto rates = [&](LotkaVolterra& flow, std::size_t i, std::vector<double>& out) {
+    EXPECT_TRUE(flow.rhs_within(1e-5, own(run.states[i], flow.partition()), out));
+  };
+  for (std::size_t i = 0; i < 30; ++i) rates(straight, i, derivative);
+  rates(fresh, 30, expected);
+  rates(straight, 30, derivative);
+  EXPECT_GT(distance(everywhere(derivative), everywhere(expected)), 0.0);  // the history shows
+  straight.forget();
+  fresh.forget();
+  for (std::size_t i = 30; i < 60; ++i) {
+    rates(straight, i, derivative);
+    rates(fresh, i, expected);
+    EXPECT_EQ(derivative, expected) << i;
+  }
+}
+
+TEST(LotkaVolterra, RatesWithinAnErrorRecoverFromAStateOutOfRange) {
+  const auto interaction = test::random_features(40, 23, 8).formed(false);
+  LotkaVolterra flow(*interaction, 0.0);
+  const auto state = some_state(23);
+  std::vector<double> exact(flow.partition().local_size()), within(exact.size());
+  flow.rhs(own(state, flow.partition()), exact);
+  for (const double bad : {nan, 700.0, 1e300, infinity})
+    for (const std::size_t place : {0, 22}) {
+      auto wrong = state;
+      wrong[place] = bad;
+      EXPECT_TRUE(flow.rhs_within(1e-6, own(state, flow.partition()), within));
+      EXPECT_FALSE(flow.rhs_within(1e-6, own(wrong, flow.partition()), within)) << bad << " at " << place;
+      EXPECT_TRUE(flow.rhs_within(1e-6, own(state, flow.partition()), within));
+      EXPECT_LE(distance(everywhere(within), everywhere(exact)), 1e-6);
+    }
+}
+
 TEST(LotkaVolterra, AModeWithoutAnyCouplingOnlyDecays) {
   const test::Modes modes{{-1.0, 2.0}, {0.0, 0.0, 0.0, 1.0}};
   const auto interaction = modes.dense();

@@ -258,9 +258,9 @@ TEST(CvodeEvolution, GivesTheSameValuesOnAnyNumberOfRanks) {
     while (evolution.time() < 100.0) evolution.step(100.0);
     return interaction.comm().all_gather(evolution.state());
   };
-  const auto expected = solve(whole);
-  EXPECT_LE(distance(solve(*formed), expected), options.atol);
-  EXPECT_LE(distance(solve(*factored), expected), options.atol);
+  EXPECT_LE(distance(solve(*formed), solve(whole)), options.atol);
+  options.single_precision = false;  // the factored coupling has no such products
+  EXPECT_LE(distance(solve(*factored), solve(whole)), options.atol);
 }
 
 TEST(CvodeEvolution, StopsExactlyAtTheLimitAndCountsItsWork) {

@@ -38,7 +38,7 @@ struct SolverOptions {
   std::int64_t max_steps = 100000;      ///< internal steps allowed between two outputs
   double max_step = 0.0;                ///< largest step [time]; 0: no limit
   NewtonSolver newton = NewtonSolver::automatic;  ///< "auto", "direct" (LAPACK on the lit set) or "krylov"
-  bool single_precision = true;                   ///< Newton's products with a dense coupling in single precision
+  bool single_precision = true;                   ///< products with a dense coupling, where that keeps the tolerances
   double lit_threshold = 1e-3;                    ///< a mode is in the Newton system when gamma C_kk z_k exceeds it [-]
   double dark_fraction = 1e-4;                    ///< rhs skips modes that together change it by less than this × atol
   double loss_tolerance = 1e-6;  ///< allowed rise of the loss over an earlier value, relative to that at t = 0 [-]

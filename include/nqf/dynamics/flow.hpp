@@ -19,6 +19,13 @@ class Flow {
   virtual const parallel::Comm& comm() const = 0;
   /// dχ/dt at `state`. No allocation. @return false on every rank if any entry, or the state itself, is not finite
   virtual bool rhs(std::span<const double> state, std::span<double> derivative) = 0;
+  /// As rhs(), with an error of at most `error` [1/time] in each entry; may use what the calls since forget() found.
+  virtual bool rhs_within(double error, std::span<const double> state, std::span<double> derivative) {
+    (void)error;
+    return rhs(state, derivative);
+  }
+  /// Forgets what earlier calls of rhs_within() found, so that a restarted run finds the same bits as the straight one.
+  virtual void forget() {}
   /// Loss at `state`, given its derivative.
   virtual double loss(std::span<const double> state, std::span<const double> derivative) = 0;
   /// dL/dt at `state`, given its derivative; never positive.

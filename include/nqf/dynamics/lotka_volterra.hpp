@@ -20,6 +20,8 @@ class LotkaVolterra final : public Flow {
   const parallel::Comm& comm() const override { return interaction_.comm(); }
   /// One gather of z (dense C) or one reduction (factored C).
   bool rhs(std::span<const double> state, std::span<double> derivative) override;
+  bool rhs_within(double error, std::span<const double> state, std::span<double> derivative) override;
+  void forget() override { interaction_.forget(); }
   double loss(std::span<const double> state, std::span<const double> derivative) override;
   double loss_rate(std::span<const double> state, std::span<const double> derivative) override;
   bool is_coupled() const override { return true; }
@@ -27,6 +29,7 @@ class LotkaVolterra final : public Flow {
 
  private:
   void strengths(std::span<const double> state);
+  bool all_finite(std::span<const double> state, std::span<const double> derivative) const;
 
   structure::Interaction& interaction_;
   std::vector<double> dark_below_;  // ln z under which a mode is left out

@@ -13,8 +13,6 @@ void dgeqrf_(const int* m, const int* n, double* a, const int* lda, double* tau,
              int* info);
 void dorgqr_(const int* m, const int* n, const int* k, double* a, const int* lda, const double* tau, double* work,
              const int* lwork, int* info);
-void dsymv_(const char* uplo, const int* n, const double* alpha, const double* a, const int* lda, const double* x,
-            const int* incx, const double* beta, double* y, const int* incy);
 double ddot_(const int* n, const double* x, const int* incx, const double* y, const int* incy);
 void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* info);
 void dpotrs_(const char* uplo, const int* n, const int* nrhs, const double* a, const int* lda, double* b,

@@ -3,18 +3,21 @@
 #include <memory>
 #include <optional>
 
+#include "nqf/structure/incremental_product.hpp"
 #include "nqf/structure/interaction.hpp"
+#include "nqf/structure/row_block.hpp"
 
 namespace nqf::structure {
 
-/// C kept as a matrix. Each rank stores its rows, K·K/ranks doubles, and the same in single precision for Newton's
-/// products, which are bound by memory: 12 bytes an entry. A product is one gather of z and reads the columns of lit
-/// modes once.
+/// C kept as a matrix. Products are bound by memory, so each rank stores its rows, K·K/ranks entries, in double and in
+/// single precision: 12 bytes an entry. A product is one gather of z and reads the columns of lit modes once; one
+/// within an error is carried along from the last (IncrementalProduct).
 class DenseInteraction final : public Interaction {
  public:
   /// rows      own rows of C, column-major: rows[l·K_local + k] = C_{begin+k, l}
   /// growth    own growth rates
   /// loss_at_zero  L(0) = ½E[y²] where targets fix it; empty: set_minimum() makes L the excess over its minimum
+  /// Collective.
   DenseInteraction(const parallel::Comm& comm, const parallel::Partition& modes, std::vector<double> rows,
                    std::vector<double> growth, std::optional<double> loss_at_zero = {});
 
@@ -28,10 +31,12 @@ class DenseInteraction final : public Interaction {
   void apply(std::span<const double> z, std::span<double> out) override;
   void apply_approximately(std::span<const double> z, std::span<double> out) override;
   void net_growth(std::span<const double> z, std::span<double> out) override;
+  void net_growth_within(double error, std::span<const double> z, std::span<double> out) override;
+  void forget() override { product_.forget(); }
   double loss(std::span<const double> z, std::span<const double> net) override;
   void block(std::span<const std::int64_t> rows, std::span<const std::int64_t> columns, std::span<double> out) override;
   double apply_cost(std::int64_t n_lit) const override;
-  double memory_doubles() const override { return 1.5 * static_cast<double>(rows_.size()); }
+  double memory_doubles() const override { return 1.5 * static_cast<double>(rows_.rows().size()); }
   bool has_absolute_loss() const override { return loss_at_zero_.has_value(); }
   /// Where no targets fix L: `minimum` = min over z ≥ 0 of −¼ζ·z + ⅛z·Cz, so that L becomes the excess over it.
   void set_minimum(double minimum) { minimum_ = minimum; }
@@ -46,15 +51,13 @@ class DenseInteraction final : public Interaction {
  private:
   void gather(std::span<const double> z);
 
-  std::vector<double> rows_;
+  RowBlock<double> rows_;
+  RowBlock<float> single_rows_;  // rows_ in single precision
+  IncrementalProduct product_;
   std::optional<double> loss_at_zero_;
   double minimum_ = 0.0;
   std::vector<double> z_all_;
   std::vector<int> counts_, offsets_;
-  std::vector<float> single_rows_;  // rows_ in single precision
-  std::vector<const double*> lit_columns_;
-  std::vector<const float*> lit_single_columns_;
-  std::vector<double> lit_values_;
 };
 
 }  // namespace nqf::structure

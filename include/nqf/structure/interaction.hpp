@@ -24,6 +24,14 @@ class Interaction {
   /// out = ζ − C z, own entries; where residuals are at hand they are formed first, which loses fewer digits.
   /// Collective.
   virtual void net_growth(std::span<const double> z, std::span<double> out) = 0;
+  /// out = ζ − C z with an error of at most `error` [1/time] in each entry, beside rounding in double; may be formed
+  /// from what the calls since forget() found. Collective; no allocation.
+  virtual void net_growth_within(double error, std::span<const double> z, std::span<double> out) {
+    (void)error;
+    net_growth(z, out);
+  }
+  /// Forgets earlier products, so that a restarted run finds the same bits as the straight one. Not collective.
+  virtual void forget() {}
   /// L(z), given net = ζ − C z. Collective.
   virtual double loss(std::span<const double> z, std::span<const double> net) = 0;
   /// C_IJ, column-major |I| × |J|, the same bits on every rank. Collective: I and J equal on all ranks.
