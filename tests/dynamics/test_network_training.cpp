@@ -6,6 +6,7 @@
 
 #include "../network/reference.hpp"
 #include "nqf/dynamics/network_system.hpp"
+#include "nqf/parallel/errors.hpp"
 #include "nqf/solver/map_evolution.hpp"
 #include "nqf/solver/training_evolution.hpp"
 
