@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "companion.hpp"
 #include "modes_case.hpp"
 #include "module_record.hpp"
 #include "nqf/parallel/errors.hpp"
@@ -24,8 +25,17 @@ bool is_discrete(const deck::Deck& deck) {
   return deck.training.algorithm != deck::Algorithm::flow;
 }
 
+bool is_adaptive(const deck::Deck& deck) {
+  return deck.training.algorithm == deck::Algorithm::adam || deck.training.algorithm == deck::Algorithm::adamw;
+}
+
+/// True if what is carried are the weights of every unit.
+bool is_network(const deck::Deck& deck) {
+  return deck.network.original || deck.network.is_stack() || is_adaptive(deck);
+}
+
 /// Output times of discrete training are those of whole steps: unit "steps" counts them, others are rounded to one.
-void fit_to_steps(solver::Schedule& schedule, const deck::Deck& deck, const dynamics::TrainingMap& map) {
+void fit_to_steps(solver::Schedule& schedule, const deck::Deck& deck, const dynamics::LearningRate& map) {
   const bool steps = deck.time.unit == deck::TimeUnit::steps;
   std::vector<double> times;
   for (const double t : schedule.output_times) {
@@ -83,10 +93,16 @@ ModuleCase::ModuleCase(const parallel::Comm& comm, const deck::Deck& deck, struc
       isotropic_c_(isotropic_c) {
   schedule_ = make_schedule(deck);
   prediction_ = predict_module(*problem_.objective, initial_, deck);
-  if (is_discrete(deck)) {
-    const auto map = dynamics::make_training_map(comm, deck, problem_, initial_);
-    fit_to_steps(schedule_, deck, *map);
-  }
+  if (is_network(deck) || deck.network.side_by_side)
+    notes_.push_back("network: " + dynamics::make_network_objective(comm, deck, problem_,
+                                                                    deck.network.has_original()
+                                                                        ? dynamics::NetworkSide::original
+                                                                        : dynamics::NetworkSide::form)
+                                       ->stack()
+                                       .description());
+  if (!is_discrete(deck)) return;
+  if (!is_network(deck)) dynamics::make_training_map(comm, deck, problem_, initial_);  // refuses what does not fit
+  fit_to_steps(schedule_, deck, dynamics::LearningRate(deck.training));
 }
 
 std::vector<double> ModuleCase::fingerprint() const {
@@ -111,8 +127,10 @@ std::vector<double> ModuleCase::fingerprint() const {
 }
 
 std::string ModuleCase::describe(bool with_sizes, std::int64_t rows) {
-  std::string text =
-      fmt::format("module: p = {}, d = {}, carried as {} columns\n", problem_.n_parameters, initial_.width, initial_.r);
+  std::string text = is_network(deck_) ? fmt::format("module: p = {}, d = {}, every unit carried\n",
+                                                     problem_.n_parameters, initial_.width)
+                                       : fmt::format("module: p = {}, d = {}, carried as {} columns\n",
+                                                     problem_.n_parameters, initial_.width, initial_.r);
   for (const auto& note : problem_.notes) text += "  " + note + "\n";
   for (const auto& note : notes_) text += "  " + note + "\n";
   if (initial_.truncation > 0.0)
@@ -134,27 +152,38 @@ std::string ModuleCase::describe(bool with_sizes, std::int64_t rows) {
   return text + describe_modes(prediction_, rows);
 }
 
+ModuleCase::System ModuleCase::make_system(const dynamics::NetworkSamples& samples) {
+  System made;
+  const auto side = deck_.network.original ? dynamics::NetworkSide::original : dynamics::NetworkSide::form;
+  if (is_discrete(deck_)) {
+    if (is_network(deck_))
+      made.map = dynamics::make_network_map(comm_, deck_, problem_, samples, side);
+    else
+      made.map = dynamics::make_training_map(comm_, deck_, problem_, initial_);
+    made.system = made.map.get();
+  } else if (isotropic_c_) {
+    made.closed = std::make_unique<RiccatiSystem>(problem_, *isotropic_c_, initial_);
+    made.system = made.closed.get();
+  } else {
+    if (is_network(deck_))
+      made.flow = dynamics::make_network_flow(comm_, deck_, problem_, samples, side);
+    else
+      made.flow = dynamics::make_training_flow(comm_, deck_, problem_, initial_);
+    made.system = made.flow.get();
+  }
+  return made;
+}
+
 CaseOutcome ModuleCase::run(Campaign& campaign, const std::optional<record::LoadedCheckpoint>& loaded) {
   auto& log = campaign.log;
   const std::string label = label_of(deck_);
   log.info(label + describe(false, 10));
   if (loaded) check_input(*loaded);
 
-  std::unique_ptr<dynamics::TrainingFlow> flow;
-  std::unique_ptr<dynamics::TrainingMap> map;
-  std::unique_ptr<RiccatiSystem> closed;
-  dynamics::TrainingSystem* system = nullptr;
-  if (isotropic_c_) {
-    closed = std::make_unique<RiccatiSystem>(problem_, *isotropic_c_, initial_);
-    system = closed.get();
-  } else if (is_discrete(deck_)) {
-    map = dynamics::make_training_map(comm_, deck_, problem_, initial_);
-    system = map.get();
-  } else {
-    flow = dynamics::make_training_flow(comm_, deck_, problem_, initial_);
-    system = flow.get();
-  }
-  ModuleView view(problem_, *system, deck_.tangent_kernel.samples);
+  dynamics::NetworkSamples samples;
+  if (is_network(deck_) || deck_.network.side_by_side) samples = dynamics::gather_samples(comm_, problem_);
+  auto [flow, map, closed, system] = make_system(samples);
+  ModuleView view(problem_, *system, deck_.tangent_kernel.samples, samples);
   std::vector<double> log_saturation;
   for (std::size_t k = 0; k < prediction_.modes.growth_rate.size(); ++k) {
     const double saturation = prediction_.modes.growth_rate[k] / prediction_.modes.self_coupling[k];
@@ -162,8 +191,12 @@ CaseOutcome ModuleCase::run(Campaign& campaign, const std::optional<record::Load
   }
   solver::StrengthRecorder strengths(*system, prediction_.modes.vectors, prediction_.ignition_time, log_saturation,
                                      map == nullptr);
+  std::unique_ptr<Companion> companion;
+  if (deck_.network.side_by_side)
+    companion =
+        std::make_unique<Companion>(comm_, deck_, problem_, samples, *system, end_time(), loaded ? &*loaded : nullptr);
   ModuleRecord record(comm_, campaign.file, campaign.checkpoints, deck_, view, strengths, fingerprint(),
-                      loaded ? &loaded->data : nullptr);
+                      loaded ? &loaded->data : nullptr, companion.get());
   record.set_unfinished();
   record.write_theory(prediction_);
 
@@ -196,6 +229,7 @@ CaseOutcome ModuleCase::run(Campaign& campaign, const std::optional<record::Load
                          training->method() == deck::FlowMethod::adams ? "Adams" : "BDF with GMRES"));
     evolution = std::move(training);
   }
+  if (companion) log.info(label + companion->description());
   if (map) schedule_.max_steps = std::numeric_limits<std::int64_t>::max();
   solver::RunLoop loop(comm_, *evolution, strengths, record, campaign.stop, log, schedule_);
 
@@ -208,6 +242,15 @@ CaseOutcome ModuleCase::run(Campaign& campaign, const std::optional<record::Load
   });
   outcome.final_loss = record.losses().back();
   if (!record.shown_events().empty()) outcome.first_event = record.shown_events().front().time;
+  if (companion) {
+    const double t = companion->divergence_time();
+    const auto step = companion->divergence_step();
+    log.info(std::isnan(t)
+                 ? fmt::format("{}original and normal form stay within {} of each other", label,
+                               deck_.network.divergence_level)
+                 : fmt::format("{}original and normal form diverge by {} at t = {:.6g}{}", label,
+                               deck_.network.divergence_level, t, step >= 0 ? fmt::format(" (step {})", step) : ""));
+  }
   if (outcome.run.complete) log.info(compare_module_events(record.shown_events(), record.n_events()));
   for (const double t : prediction_.ignition_time)
     if (t > 0.0 && t <= outcome.run.time) ++outcome.agreement.predicted;
@@ -252,6 +295,7 @@ std::string wanted_of_weights(const deck::Deck& deck) {
   if (deck.training.algorithm != deck::Algorithm::flow) return "discrete training";
   if (deck.training.loss != deck::LossKind::squared) return "a loss that is not the squared error";
   if (deck.training.weight_decay != 0.0) return "weight decay";
+  if (deck.network.has_original() || deck.network.is_stack()) return "[network]";
   if (deck.tangent_kernel.samples > 0) return "a tangent kernel";
   return {};
 }
@@ -279,7 +323,16 @@ std::unique_ptr<Case> make_module_case(const parallel::Comm& comm, const deck::D
   }
 
   auto problem = structure::make_module_problem(comm, deck);
-  auto initial = dynamics::make_initial_weights(comm, deck, problem);
+  if (deck.network.is_stack() && deck.output.order_parameter_every > 0)
+    throw DeckError(deck.network.place.file, deck.network.place.line,
+                    "[network] widths: a stack has no order parameter; leave out output.order_parameter_every");
+  // A network starts from units, so what is said of its W(0) is said of these; a closed form beside its original
+  // takes them compressed, unless they are kept.
+  auto start = deck;
+  if ((deck.network.side_by_side || is_network(deck)) && deck.weights.initial == deck::InitialWeights::gaussian &&
+      deck.weights.units == deck::UnitsDrawn::none)
+    start.weights.units = deck::UnitsDrawn::compressed;
+  auto initial = dynamics::make_initial_weights(comm, start, problem);
   std::vector<std::string> notes;
   std::optional<double> isotropic_c;
   const bool bare = problem.op && !problem.objective->has_sum_terms();

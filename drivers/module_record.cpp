@@ -21,7 +21,8 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 ModuleRecord::ModuleRecord(const parallel::Comm& comm, record::ResultFile& file, record::CheckpointStore& checkpoints,
                            const deck::Deck& deck, ModuleView& view, solver::StrengthRecorder& strengths,
-                           std::vector<double> fingerprint, const record::CheckpointData* checkpoint)
+                           std::vector<double> fingerprint, const record::CheckpointData* checkpoint,
+                           Companion* companion)
     : comm_(comm),
       file_(file),
       scope_(file.scope(group_of(deck))),
@@ -29,6 +30,7 @@ ModuleRecord::ModuleRecord(const parallel::Comm& comm, record::ResultFile& file,
       deck_(deck),
       view_(view),
       strengths_(strengths),
+      companion_(companion),
       fingerprint_(std::move(fingerprint)),
       log_strength_(static_cast<std::size_t>(strengths.n_modes())) {
   const parallel::Partition modes(strengths.n_modes(), comm);
@@ -67,6 +69,19 @@ void ModuleRecord::define_tables() {
                          {"1", "nonlinear iterations: since the start", {by_time}});
   series_->define_column("linear_iterations", ColumnType::integer,
                          {"1", "Krylov iterations: since the start", {by_time}});
+  if (companion_) {
+    series_->define_column("original_loss", ColumnType::real,
+                           {"loss", "original loss: of the original network on the training samples", {by_time}});
+    series_->define_column("original_test_loss", ColumnType::real,
+                           {"loss", "original test loss: of the original network; NaN without them", {by_time}});
+    series_->define_column("output_distance", ColumnType::real,
+                           {"1", "output distance: |f_orig - f_nqf| / |f_nqf - f0| on training samples", {by_time}});
+    series_->define_column(
+        "weight_distance", ColumnType::real,
+        {"1",
+         "weight distance: |M_orig - M_nqf| / |M_nqf|, M = W W^T; of W in stacks; NaN: not comparable",
+         {by_time}});
+  }
   scope_.set_attribute("series/loss", "loss_offset", "absolute");
 
   ignitions_ = &scope_.table("ignitions");
@@ -129,8 +144,22 @@ void ModuleRecord::output(const solver::OutputRow& row) {
       kernels_.insert(kernels_.end(), kernel_.begin(), kernel_.end());
     }
   }
-  series_->append({row.time, row.loss, test, drift, row.work.step_size, row.work.order, row.work.steps,
-                   row.work.rhs_evaluations, row.work.newton_iterations, row.work.linear_iterations});
+  std::vector<record::Value> values{row.time,
+                                    row.loss,
+                                    test,
+                                    drift,
+                                    row.work.step_size,
+                                    row.work.order,
+                                    row.work.steps,
+                                    row.work.rhs_evaluations,
+                                    row.work.newton_iterations,
+                                    row.work.linear_iterations};
+  if (companion_) {
+    const auto original = companion_->compare(row.time, row.state, row.loss);
+    for (const double value : {original.loss, original.test_loss, original.output_distance, original.weight_distance})
+      values.emplace_back(value);
+  }
+  series_->append(values);
   times_.push_back(row.time);
   losses_.push_back(row.loss);
   drifts_.push_back(drift);
@@ -216,6 +245,7 @@ void ModuleRecord::checkpoint(const solver::Progress& progress) {
   data.real_arrays["order_m"] = order_m_;
   data.real_arrays["order_s"] = order_s_;
   data.distributed_reals["state"] = {progress.state, view_.system().partition()};
+  if (companion_) companion_->save(progress.time, data);
   checkpoints_.save(data);
 }
 
@@ -305,6 +335,10 @@ void ModuleRecord::set_outcome(const solver::RunOutcome& outcome) {
   scope_.set_attribute(
       "", "termination_reason",
       outcome.complete ? std::string("end time reached") : std::string("stopped by ") + describe(outcome.stopped_by));
+  if (companion_) {
+    scope_.set_attribute("series/original_loss", "divergence_level", deck_.network.divergence_level);
+    scope_.set_attribute("series/original_loss", "divergence_time", companion_->divergence_time());
+  }
   if (view_.kernel_size() > 0) scope_.set_attribute("tangent_kernel", "drift_at_half_loss", drift_at_half_loss());
 }
 

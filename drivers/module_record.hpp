@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "companion.hpp"
 #include "module_view.hpp"
 #include "nqf/deck/deck.hpp"
 #include "nqf/record/checkpoint.hpp"
@@ -18,10 +19,12 @@ namespace nqf::drivers {
 class ModuleRecord final : public solver::RunSink {
  public:
   /// With a checkpoint, takes up the rows it knows of, forgets those behind it, and gives the recorder its history
-  /// back. Collective; everything named must outlive the record.
+  /// back. A companion is compared at every output and saved with every checkpoint. Collective; everything named must
+  /// outlive the record.
   ModuleRecord(const parallel::Comm& comm, record::ResultFile& file, record::CheckpointStore& checkpoints,
                const deck::Deck& deck, ModuleView& view, solver::StrengthRecorder& strengths,
-               std::vector<double> fingerprint, const record::CheckpointData* checkpoint);
+               std::vector<double> fingerprint, const record::CheckpointData* checkpoint,
+               Companion* companion = nullptr);
 
   void write_theory(const ModulePrediction& prediction);
   void output(const solver::OutputRow& row) override;
@@ -52,6 +55,7 @@ class ModuleRecord final : public solver::RunSink {
   const deck::Deck& deck_;
   ModuleView& view_;
   solver::StrengthRecorder& strengths_;
+  Companion* companion_;
   std::vector<double> fingerprint_;
   record::Table* series_ = nullptr;
   record::Table* ignitions_ = nullptr;

@@ -16,7 +16,7 @@ namespace nqf::drivers {
 ModulePrediction predict_module(structure::Objective& objective, const dynamics::CompressedWeights& initial,
                                 const deck::Deck& deck) {
   ModulePrediction prediction;
-  if (!objective.is_squared()) return prediction;
+  if (!objective.is_squared() || deck.network.is_stack()) return prediction;
   auto& modes = prediction.modes;
   modes = solver::module_modes(objective);
   const auto p = static_cast<std::size_t>(objective.n_parameters());
@@ -40,15 +40,18 @@ ModulePrediction predict_module(structure::Objective& objective, const dynamics:
     }
     prediction.log_initial.push_back(std::log(strength));
     const theory::LogisticMode mode{modes.growth_rate[k], modes.self_coupling[k], prediction.log_initial[k]};
-    const bool grows = modes.growth_rate[k] > 0.0 && modes.self_coupling[k] > 0.0 && strength > 0.0;
+    const bool adaptive =
+        deck.training.algorithm == deck::Algorithm::adam || deck.training.algorithm == deck::Algorithm::adamw;
+    const bool grows = !adaptive && modes.growth_rate[k] > 0.0 && modes.self_coupling[k] > 0.0 && strength > 0.0;
     prediction.ignition_time.push_back(grows ? theory::ignition_time(mode) / pace
                                              : std::numeric_limits<double>::quiet_NaN());
   }
   return prediction;
 }
 
-ModuleView::ModuleView(structure::ModuleProblem& problem, dynamics::TrainingSystem& system, std::int64_t kernel_samples)
-    : problem_(problem), system_(system), kernel_samples_(kernel_samples) {
+ModuleView::ModuleView(structure::ModuleProblem& problem, dynamics::TrainingSystem& system, std::int64_t kernel_samples,
+                       dynamics::NetworkSamples samples)
+    : problem_(problem), system_(system), samples_(std::move(samples)), kernel_samples_(kernel_samples) {
   if (kernel_samples == 0) return;
   if (!problem.op || !dynamic_cast<dynamics::FactoredState*>(&system))
     throw UserError("[tangent_kernel] samples: needs stored samples and training.form = \"factor\"");
@@ -59,6 +62,8 @@ ModuleView::ModuleView(structure::ModuleProblem& problem, dynamics::TrainingSyst
 }
 
 double ModuleView::test_loss(std::span<const double> state) {
+  if (auto* network = dynamic_cast<dynamics::NetworkState*>(&system_))
+    return network->objective().loss(dynamics::all_of(*samples_.test), network->weights(state));
   if (auto* factored = dynamic_cast<dynamics::FactoredState*>(&system_))
     return problem_.test_objective->loss(factored->factor(state));
   const auto p = static_cast<std::size_t>(problem_.n_parameters);

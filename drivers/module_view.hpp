@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "nqf/deck/deck.hpp"
+#include "nqf/dynamics/network_system.hpp"
 #include "nqf/dynamics/training_system.hpp"
 #include "nqf/solver/module_modes.hpp"
 #include "nqf/structure/module_problem.hpp"
@@ -19,7 +20,8 @@ struct ModulePrediction {
   std::int64_t size() const { return static_cast<std::int64_t>(modes.growth_rate.size()); }
 };
 
-/// Collective. Growth rates are less twice the weight decay. No modes where the loss is not the squared error.
+/// Collective. Growth rates are less twice the weight decay. No modes where the loss is not the squared error, nor
+/// of a stack; no ignition times of Adam.
 ModulePrediction predict_module(structure::Objective& objective, const dynamics::CompressedWeights& initial,
                                 const deck::Deck& deck);
 
@@ -28,7 +30,9 @@ class ModuleView {
  public:
   /// `kernel_samples`: of the tangent kernel, the first so many; 0: none. @throws UserError if there are fewer, or the
   /// system does not carry W', or the samples are not stored
-  ModuleView(structure::ModuleProblem& problem, dynamics::TrainingSystem& system, std::int64_t kernel_samples);
+  /// `samples`: of systems that are networks.
+  ModuleView(structure::ModuleProblem& problem, dynamics::TrainingSystem& system, std::int64_t kernel_samples,
+             dynamics::NetworkSamples samples = {});
 
   structure::ModuleProblem& problem() { return problem_; }
   dynamics::TrainingSystem& system() { return system_; }
@@ -42,6 +46,7 @@ class ModuleView {
  private:
   structure::ModuleProblem& problem_;
   dynamics::TrainingSystem& system_;
+  dynamics::NetworkSamples samples_;
   std::int64_t kernel_samples_, kernel_size_ = 0;
   std::vector<double> m_, s_, jacobian_, core_, q_, residual_;
 };

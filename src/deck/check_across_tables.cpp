@@ -121,6 +121,23 @@ void check_module(const Reading& reading) {
   reading.reader("training")
       .require_that(deck.training.sampling != BatchSampling::file || from_file, "sampling",
                     "\"file\" needs data.file with a data set batches");
+  // What takes the weights of every unit needs every unit's W(0).
+  const bool adaptive = deck.training.algorithm == Algorithm::adam || deck.training.algorithm == Algorithm::adamw;
+  const auto& network = deck.network;
+  if (adaptive || network.has_original() || network.is_stack()) {
+    const std::string user = adaptive ? "training.algorithm = \"adam\" or \"adamw\"" : "[network]";
+    const auto& weights = reading.reader("weights");
+    weights.require_that(
+        deck.weights.initial == InitialWeights::gaussian || deck.weights.initial == InitialWeights::file, "initial",
+        user + " needs the weights of every unit: \"gaussian\" or \"file\" give them");
+    weights.require_that(
+        deck.weights.width <= 10'000'000, "width",
+        fmt::format("{} carries every unit, which {} of them are too many for; at most 1e7", user, deck.weights.width));
+    weights.require_that(deck.weights.rank == 0 || !(network.original || adaptive), "rank",
+                         user + " carries every unit: nothing is cut");
+    reading.reader("solver").require_that(deck.solver.form == SolutionForm::integrate, "form",
+                                          user + " has no closed form; use \"integrate\"");
+  }
   const bool synthetic = deck.data.kind != DataKind::idx && !from_file;
   reading.reader("training")
       .require_that(deck.training.sampling != BatchSampling::online || synthetic, "sampling",

@@ -2,39 +2,45 @@
 
 #include <fmt/format.h>
 
+#include "deck/module_choices.hpp"
 #include "nqf/deck/table_reader.hpp"
 
 namespace nqf::deck {
 
+const Choices<ModuleKind>& module_kinds() {
+  static const Choices<ModuleKind> choices = {{"perceptron", ModuleKind::perceptron},
+                                              {"convolution", ModuleKind::convolution},
+                                              {"convolution_positions", ModuleKind::convolution_positions},
+                                              {"attention", ModuleKind::attention},
+                                              {"query_key", ModuleKind::query_key},
+                                              {"experts_softmax_linear", ModuleKind::experts_softmax_linear},
+                                              {"experts_sigmoid_linear", ModuleKind::experts_sigmoid_linear},
+                                              {"experts_softmax", ModuleKind::experts_softmax},
+                                              {"fourier", ModuleKind::fourier},
+                                              {"sensing", ModuleKind::sensing},
+                                              {"phase_retrieval", ModuleKind::phase_retrieval},
+                                              {"factorisation", ModuleKind::factorisation},
+                                              {"completion", ModuleKind::completion},
+                                              {"bilinear_sequence", ModuleKind::bilinear_sequence},
+                                              {"diagonal_network", ModuleKind::diagonal_network},
+                                              {"matrices", ModuleKind::matrices}};
+  return choices;
+}
+
+const Choices<ActivationKind>& activation_kinds() {
+  static const Choices<ActivationKind> choices = {
+      {"tanh", ActivationKind::tanh},         {"erf", ActivationKind::erf},
+      {"sin", ActivationKind::sin},           {"gelu", ActivationKind::gelu},
+      {"softplus", ActivationKind::softplus}, {"sigmoid", ActivationKind::sigmoid},
+      {"identity", ActivationKind::identity}, {"relu", ActivationKind::relu},
+      {"square", ActivationKind::square}};
+  return choices;
+}
+
 ModuleOptions ModuleOptions::from(TableReader table) {
   ModuleOptions o;
-  table.require("kind", o.kind, "architecture, by its normal form",
-                {{"perceptron", ModuleKind::perceptron},
-                 {"convolution", ModuleKind::convolution},
-                 {"convolution_positions", ModuleKind::convolution_positions},
-                 {"attention", ModuleKind::attention},
-                 {"query_key", ModuleKind::query_key},
-                 {"experts_softmax_linear", ModuleKind::experts_softmax_linear},
-                 {"experts_sigmoid_linear", ModuleKind::experts_sigmoid_linear},
-                 {"experts_softmax", ModuleKind::experts_softmax},
-                 {"fourier", ModuleKind::fourier},
-                 {"sensing", ModuleKind::sensing},
-                 {"phase_retrieval", ModuleKind::phase_retrieval},
-                 {"factorisation", ModuleKind::factorisation},
-                 {"completion", ModuleKind::completion},
-                 {"bilinear_sequence", ModuleKind::bilinear_sequence},
-                 {"diagonal_network", ModuleKind::diagonal_network},
-                 {"matrices", ModuleKind::matrices}});
-  table.read("activation", o.activation, "phi0 of phi(x) = gain phi0(stretch x)",
-             {{"tanh", ActivationKind::tanh},
-              {"erf", ActivationKind::erf},
-              {"sin", ActivationKind::sin},
-              {"gelu", ActivationKind::gelu},
-              {"softplus", ActivationKind::softplus},
-              {"sigmoid", ActivationKind::sigmoid},
-              {"identity", ActivationKind::identity},
-              {"relu", ActivationKind::relu},
-              {"square", ActivationKind::square}});
+  table.require("kind", o.kind, "architecture, by its normal form", module_kinds());
+  table.read("activation", o.activation, "phi0 of phi(x) = gain phi0(stretch x)", activation_kinds());
   table.read("gain", o.gain, "factor of the activation [-]");
   table.read("stretch", o.stretch, "factor of its argument [-]");
   table.read("kernel", o.kernel,
@@ -89,7 +95,9 @@ TrainingOptions TrainingOptions::from(TableReader table) {
              {{"flow", Algorithm::flow},
               {"sgd", Algorithm::sgd},
               {"momentum", Algorithm::momentum},
-              {"nesterov", Algorithm::nesterov}});
+              {"nesterov", Algorithm::nesterov},
+              {"adam", Algorithm::adam},
+              {"adamw", Algorithm::adamw}});
   table.read("form", o.form, "what is carried: compressed weights, (M, s), Gram matrix, modes or Riccati solution",
              {{"auto", TrainingForm::automatic},
               {"factor", TrainingForm::factor},
@@ -107,6 +115,9 @@ TrainingOptions TrainingOptions::from(TableReader table) {
              {{"auto", FlowMethod::automatic}, {"adams", FlowMethod::adams}, {"bdf", FlowMethod::bdf}});
   table.read("learning_rate", o.learning_rate, "eta of a discrete step [time]", positive);
   table.read("momentum", o.momentum, "beta of momentum and nesterov [-]", non_negative);
+  table.read("beta1", o.beta1, "adam, adamw: decay of the mean gradient [-]", non_negative);
+  table.read("beta2", o.beta2, "adam, adamw: decay of the mean squared gradient [-]", non_negative);
+  table.read("epsilon", o.epsilon, "adam, adamw: added to the root of the mean squared gradient [-]", positive);
   table.read("sampling", o.sampling,
              "batches: all samples, drawn with or without replacement, fresh ones (online), "
              "or listed in data.file as batches (steps x batch)",
@@ -137,6 +148,12 @@ TrainingOptions TrainingOptions::from(TableReader table) {
   const bool flow = o.algorithm == Algorithm::flow;
   table.require_that(flow || o.learning_rate > 0.0, "learning_rate", "missing, but needed by discrete training");
   table.require_that(o.momentum < 1.0, "momentum", fmt::format("must be below 1, got {}", o.momentum));
+  for (const auto& [key, value] : {std::pair{"beta1", o.beta1}, {"beta2", o.beta2}})
+    table.require_that(value < 1.0, key, fmt::format("must be below 1, got {}", value));
+  const bool adaptive = o.algorithm == Algorithm::adam || o.algorithm == Algorithm::adamw;
+  table.require_that(!adaptive || o.form == TrainingForm::automatic, "form",
+                     "adam and adamw do not close on (M, s) or on compressed weights: they are not invariant under "
+                     "rotations of the units and carry every unit; leave form = \"auto\"");
   table.require_that(!flow || o.sampling == BatchSampling::full, "sampling", "a flow takes all samples");
   table.require_that(o.sampling == BatchSampling::full || o.sampling == BatchSampling::file || o.batch > 0, "batch",
                      "missing, but needed by mini-batches");

@@ -74,6 +74,10 @@ std::unique_ptr<TrainingFlow> make_training_flow(const parallel::Comm&, const de
 
 std::unique_ptr<TrainingMap> make_training_map(const parallel::Comm& comm, const deck::Deck& deck,
                                                structure::ModuleProblem& problem, CompressedWeights initial) {
+  if (deck.training.algorithm == deck::Algorithm::adam || deck.training.algorithm == deck::Algorithm::adamw)
+    data::refuse(data::key_of(deck.training.place, "training.algorithm"),
+                 "adam and adamw do not close: they are not invariant under rotations of the units, which a closed "
+                 "system cannot tell apart; only the weights of every unit will do");
   const auto rule = UpdateRule::from(deck.training);
   const LearningRate rate(deck.training);
   const int copies = rule.has_velocity() ? 2 : 1;

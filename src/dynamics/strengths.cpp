@@ -9,7 +9,7 @@ namespace nqf::dynamics {
 Strengths::Strengths(TrainingSystem& system, std::vector<double> directions)
     : system_(system),
       p_(system.n_parameters()),
-      n_(std::ssize(directions) / p_),
+      n_(directions.empty() ? 0 : std::ssize(directions) / p_),
       directions_(std::move(directions)) {}
 
 void Strengths::operator()(std::span<const double> state, std::span<double> strengths) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "nqf/deck/module.hpp"
+#include "nqf/deck/network.hpp"
 #include "nqf/deck/run.hpp"
 #include "nqf/deck/system.hpp"
 #include "nqf/parallel/comm.hpp"
@@ -25,6 +26,7 @@ struct Deck {
   WeightsOptions weights;
   TrainingOptions training;
   TangentKernelOptions tangent_kernel;
+  NetworkOptions network;
   InitialOptions initial;
   TimeOptions time;
   SolverOptions solver;

@@ -107,7 +107,7 @@ struct WeightsOptions {
   static WeightsOptions from(TableReader table);
 };
 
-enum class Algorithm { flow, sgd, momentum, nesterov };
+enum class Algorithm { flow, sgd, momentum, nesterov, adam, adamw };
 enum class TrainingForm { automatic, factor, order_parameter, gram, modes, riccati };
 enum class LossKind { squared, logistic, softmax };
 enum class BatchSampling { full, with_replacement, without_replacement, online, file };
@@ -122,8 +122,9 @@ struct TrainingOptions {
   double weight_decay = 0.0;
   double tolerance = 1e-9;  ///< flow: relative error of W a step; absolute: this × rms of W(0)
   FlowMethod method = FlowMethod::automatic;
-  double learning_rate = 0.0;  ///< η; required for discrete training
-  double momentum = 0.9;       ///< β of momentum and nesterov
+  double learning_rate = 0.0;                         ///< η; required for discrete training
+  double momentum = 0.9;                              ///< β of momentum and nesterov
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  ///< of adam and adamw
   BatchSampling sampling = BatchSampling::full;
   std::int64_t batch = 0;  ///< samples of a mini-batch
   std::int64_t seed = 0;   ///< of the batches
