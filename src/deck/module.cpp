@@ -2,39 +2,45 @@
 
 #include <fmt/format.h>
 
+#include "deck/module_choices.hpp"
 #include "nqf/deck/table_reader.hpp"
 
 namespace nqf::deck {
 
+const Choices<ModuleKind>& module_kinds() {
+  static const Choices<ModuleKind> choices = {{"perceptron", ModuleKind::perceptron},
+                                              {"convolution", ModuleKind::convolution},
+                                              {"convolution_positions", ModuleKind::convolution_positions},
+                                              {"attention", ModuleKind::attention},
+                                              {"query_key", ModuleKind::query_key},
+                                              {"experts_softmax_linear", ModuleKind::experts_softmax_linear},
+                                              {"experts_sigmoid_linear", ModuleKind::experts_sigmoid_linear},
+                                              {"experts_softmax", ModuleKind::experts_softmax},
+                                              {"fourier", ModuleKind::fourier},
+                                              {"sensing", ModuleKind::sensing},
+                                              {"phase_retrieval", ModuleKind::phase_retrieval},
+                                              {"factorisation", ModuleKind::factorisation},
+                                              {"completion", ModuleKind::completion},
+                                              {"bilinear_sequence", ModuleKind::bilinear_sequence},
+                                              {"diagonal_network", ModuleKind::diagonal_network},
+                                              {"matrices", ModuleKind::matrices}};
+  return choices;
+}
+
+const Choices<ActivationKind>& activation_kinds() {
+  static const Choices<ActivationKind> choices = {
+      {"tanh", ActivationKind::tanh},         {"erf", ActivationKind::erf},
+      {"sin", ActivationKind::sin},           {"gelu", ActivationKind::gelu},
+      {"softplus", ActivationKind::softplus}, {"sigmoid", ActivationKind::sigmoid},
+      {"identity", ActivationKind::identity}, {"relu", ActivationKind::relu},
+      {"square", ActivationKind::square}};
+  return choices;
+}
+
 ModuleOptions ModuleOptions::from(TableReader table) {
   ModuleOptions o;
-  table.require("kind", o.kind, "architecture, by its normal form",
-                {{"perceptron", ModuleKind::perceptron},
-                 {"convolution", ModuleKind::convolution},
-                 {"convolution_positions", ModuleKind::convolution_positions},
-                 {"attention", ModuleKind::attention},
-                 {"query_key", ModuleKind::query_key},
-                 {"experts_softmax_linear", ModuleKind::experts_softmax_linear},
-                 {"experts_sigmoid_linear", ModuleKind::experts_sigmoid_linear},
-                 {"experts_softmax", ModuleKind::experts_softmax},
-                 {"fourier", ModuleKind::fourier},
-                 {"sensing", ModuleKind::sensing},
-                 {"phase_retrieval", ModuleKind::phase_retrieval},
-                 {"factorisation", ModuleKind::factorisation},
-                 {"completion", ModuleKind::completion},
-                 {"bilinear_sequence", ModuleKind::bilinear_sequence},
-                 {"diagonal_network", ModuleKind::diagonal_network},
-                 {"matrices", ModuleKind::matrices}});
-  table.read("activation", o.activation, "phi0 of phi(x) = gain phi0(stretch x)",
-             {{"tanh", ActivationKind::tanh},
-              {"erf", ActivationKind::erf},
-              {"sin", ActivationKind::sin},
-              {"gelu", ActivationKind::gelu},
-              {"softplus", ActivationKind::softplus},
-              {"sigmoid", ActivationKind::sigmoid},
-              {"identity", ActivationKind::identity},
-              {"relu", ActivationKind::relu},
-              {"square", ActivationKind::square}});
+  table.require("kind", o.kind, "architecture, by its normal form", module_kinds());
+  table.read("activation", o.activation, "phi0 of phi(x) = gain phi0(stretch x)", activation_kinds());
   table.read("gain", o.gain, "factor of the activation [-]");
   table.read("stretch", o.stretch, "factor of its argument [-]");
   table.read("kernel", o.kernel,

@@ -130,23 +130,48 @@ void TableReader::read_field(const Declaration& key, std::vector<std::int64_t>& 
   note_value(integer_list_text(field));
 }
 
-std::size_t TableReader::read_choice(const Declaration& key, const std::vector<std::string>& names,
-                                     std::size_t current) {
+namespace {
+std::string choices_text(const std::vector<std::string>& names, const char* separator) {
   std::vector<std::string> quoted;
   for (const std::string& name : names) quoted.push_back(toml_text(name));
-  const Node* node = declare(key, fmt::format("{}", fmt::join(quoted, " | ")), quoted[current]);
-  if (!node) return current;
-  const auto* value = std::get_if<std::string>(&node->value);
-  if (!value) fail_type(key.key, *node, fmt::format("one of {}", fmt::join(quoted, ", ")));
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] != *value) continue;
-    note_value(quoted[i]);
-    return i;
-  }
+  return fmt::format("{}", fmt::join(quoted, separator));
+}
+}  // namespace
+
+std::size_t TableReader::find_choice(const Declaration& key, const Node& node,
+                                     const std::vector<std::string>& names) const {
+  const auto* value = std::get_if<std::string>(&node.value);
+  if (!value) fail_type(key.key, node, "one of " + choices_text(names, ", "));
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == *value) return i;
   const std::string near = nearest(*value, names);
-  fail(key.key, *node,
-       near.empty() ? fmt::format("no such choice: {}, valid are {}", shown(*node), fmt::join(quoted, ", "))
-                    : fmt::format("no such choice: {}, did you mean {}?", shown(*node), toml_text(near)));
+  fail(key.key, node,
+       near.empty() ? fmt::format("no such choice: {}, valid are {}", shown(node), choices_text(names, ", "))
+                    : fmt::format("no such choice: {}, did you mean {}?", shown(node), toml_text(near)));
+}
+
+std::size_t TableReader::read_choice(const Declaration& key, const std::vector<std::string>& names,
+                                     std::size_t current) {
+  const Node* node = declare(key, choices_text(names, " | "), toml_text(names[current]));
+  if (!node) return current;
+  const std::size_t chosen = find_choice(key, *node, names);
+  note_value(toml_text(names[chosen]));
+  return chosen;
+}
+
+std::vector<std::size_t> TableReader::read_choices(const Declaration& key, const std::vector<std::string>& names) {
+  std::vector<std::size_t> chosen;
+  const Node* node = declare(key, "list of " + choices_text(names, " | "), {});
+  if (!node) return chosen;
+  if (!node->list()) fail_type(key.key, *node, "a list of " + choices_text(names, ", "));
+  if (node->list()->empty()) fail(key.key, *node, "must not be empty");
+  std::vector<std::string> taken;
+  for (const Node& entry : *node->list()) {
+    chosen.push_back(find_choice(key, entry, names));
+    taken.push_back(names[chosen.back()]);
+  }
+  note_value("[" + choices_text(taken, ", ") + "]");
+  return chosen;
 }
 
 void TableReader::read_field(const Declaration& key, LogNumber& field) {

@@ -33,6 +33,7 @@ const TableEntry tables[] = {
     {"training", SystemKind::module, [](Deck& d, TableReader t) { d.training = TrainingOptions::from(t); }},
     {"tangent_kernel", SystemKind::module,
      [](Deck& d, TableReader t) { d.tangent_kernel = TangentKernelOptions::from(t); }},
+    {"audit", SystemKind::module, [](Deck& d, TableReader t) { d.audit = AuditOptions::from(t); }},
     {"initial", {}, [](Deck& d, TableReader t) { d.initial = InitialOptions::from(t); }},
     {"time", {}, [](Deck& d, TableReader t) { d.time = TimeOptions::from(t); }},
     {"solver", {}, [](Deck& d, TableReader t) { d.solver = SolverOptions::from(t); }},

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "nqf/deck/audit.hpp"
 #include "nqf/deck/module.hpp"
 #include "nqf/deck/run.hpp"
 #include "nqf/deck/system.hpp"
@@ -25,6 +26,7 @@ struct Deck {
   WeightsOptions weights;
   TrainingOptions training;
   TangentKernelOptions tangent_kernel;
+  AuditOptions audit;
   InitialOptions initial;
   TimeOptions time;
   SolverOptions solver;

@@ -74,6 +74,15 @@ class TableReader {
   void require(std::string_view key, Enum& field, std::string_view help, const Choices<Enum>& choices) {
     choose({key, help, true, {}}, field, choices);
   }
+  /// A list of choices.
+  template <class Enum>
+  void read(std::string_view key, std::vector<Enum>& field, std::string_view help, const Choices<Enum>& choices) {
+    std::vector<std::string> names;
+    for (const auto& choice : choices) names.push_back(choice.first);
+    const auto chosen = read_choices({key, help, false, {}}, names);
+    if (!chosen.empty()) field.clear();
+    for (const std::size_t i : chosen) field.push_back(choices[i].second);
+  }
   /// A file name, made absolute: a relative one starts in the deck's folder.
   void read_path(std::string_view key, std::string& field, std::string_view help);
   /// The table `key` inside this one, as its own table in `describe` and the resolved deck.
@@ -112,6 +121,9 @@ class TableReader {
   void read_field(const Declaration& key, MatrixSource& field);
   void read_field(const Declaration& key, LogNumber& field);
   std::size_t read_choice(const Declaration& key, const std::vector<std::string>& names, std::size_t current);
+  /// Empty where the key is not given.
+  std::vector<std::size_t> read_choices(const Declaration& key, const std::vector<std::string>& names);
+  std::size_t find_choice(const Declaration& key, const Node& node, const std::vector<std::string>& names) const;
 
   template <class Enum>
   void choose(const Declaration& key, Enum& field, const Choices<Enum>& choices) {
