@@ -116,7 +116,7 @@ AuditRecord::AuditRecord(const parallel::Comm& comm, record::ResultFile& file, c
   const std::int64_t own = comm.is_root() ? static_cast<std::int64_t>(modes) : 0;
   for (const auto& m : matrices) table_.define_matrix(m.name, own, {m.units, m.description});
   table_.define_matrix("ignition_ratio", own, {"1", "ignition times of the original over those of the normal form"});
-  if (scope_.exists("audit/module")) return;
+  if (scope_.integer_attribute("audit", "cases")) return;  // set last, so that a killed start leaves no half of them
   std::vector<std::string> modules, activations, names;
   for (const auto& one : cases) {
     modules.push_back(one.module);

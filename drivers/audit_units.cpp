@@ -92,12 +92,12 @@ std::vector<double> lift_units(const parallel::Comm& comm, const dynamics::Compr
       }
       if (with_sum) matrix[i + p * r] = initial.ones[i];
     }
-    const int n = parallel::narrow<int>(r), rows = parallel::narrow<int>(p);
+    const int n = narrow<int>(r), rows = narrow<int>(p);
     std::vector<int> pivots(static_cast<std::size_t>(r));
     int info = 0;
     dgesv_(&n, &rows, matrix.data(), &n, pivots.data(), map.data(), &n, &info);
     if (info != 0) throw RunError(fmt::format("the compressed W(0) is singular (LAPACK dgesv, code {})", info));
-    const int columns = parallel::narrow<int>(own.local_size());
+    const int columns = narrow<int>(own.local_size());
     if (columns == 0) return;
     const double one = 1.0, zero = 0.0;
     dgemm_("T", "N", &rows, &columns, &rows, &one, map.data(), &n, units.data(), &rows, &zero, lifted.data(), &rows);
