@@ -81,6 +81,18 @@ Arguments parse_arguments(int argc, char** argv, int& exit_status) {
   add_deck(*predict, arguments);
   predict->footer("Example: nqf predict inputs/sudden_learning.toml --set 'initial.epsilon=\"1e-300\"'");
 
+  auto* audit = app.add_subcommand(
+      "audit", "does the normal form's prediction hold for the original network? Cases of table [audit] side by side");
+  add_deck(*audit, arguments);
+  audit->add_option("--output", arguments.output, "folder for the result (default: the deck's name)")->type_name("DIR");
+  auto* missing = audit->add_flag("--restart", arguments.restart, "run only the cases that DIR does not hold yet");
+  audit->add_flag("--force", arguments.force, "replace an existing result")->excludes(missing);
+  audit->add_option("--wall-time", wall_time, "stop in time after a round of cases, exit status 85")
+      ->type_name("hh:mm:ss");
+  audit->footer(
+      "Example: mpirun -n 4 nqf audit inputs/audit_width.toml --output out\n"
+      "Figure: nqf plot out/result.h5 -o audit.png");
+
   auto* spectrum = app.add_subcommand(
       "spectrum", "eigenvalues of inputs, growth rates and drops of modes, their power laws; writes DIR/spectrum.h5");
   add_deck(*spectrum, arguments);

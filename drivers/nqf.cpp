@@ -16,6 +16,7 @@ int dispatch(const nqf::parallel::Session& session, const nqf::drivers::Argument
   if (arguments.subcommand == "run") return run(session, arguments);
   if (arguments.subcommand == "check") return check(session, arguments);
   if (arguments.subcommand == "predict") return predict(session, arguments);
+  if (arguments.subcommand == "audit") return audit(session, arguments);
   if (arguments.subcommand == "spectrum") return spectrum(session, arguments);
   if (arguments.subcommand == "show") return show(session, arguments);
   return describe(session, arguments);
@@ -30,7 +31,8 @@ int main(int argc, char** argv) {
   if (arguments.subcommand == "plot") return nqf::drivers::plot(arguments, argv[0]);
   std::signal(SIGXFSZ,
               SIG_IGN);  // a limit on the size of files is then an error of a write, with a message, not a kill
-  if (arguments.subcommand == "run") nqf::solver::StopControl::note_signals_early();
+  if (arguments.subcommand == "run" || arguments.subcommand == "audit")
+    nqf::solver::StopControl::note_signals_early();
   try {
     const nqf::parallel::Session session("nqf", arguments.petsc_options);
     // Errors that reach this point were thrown on every rank (see protect), so every rank finalizes MPI and exits

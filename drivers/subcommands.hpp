@@ -12,6 +12,7 @@ namespace nqf::drivers {
 int run(const parallel::Session& session, const Arguments& arguments);
 int check(const parallel::Session& session, const Arguments& arguments);
 int predict(const parallel::Session& session, const Arguments& arguments);
+int audit(const parallel::Session& session, const Arguments& arguments);
 int spectrum(const parallel::Session& session, const Arguments& arguments);
 int show(const parallel::Session& session, const Arguments& arguments);
 int describe(const parallel::Session& session, const Arguments& arguments);

@@ -34,6 +34,7 @@ const TableEntry tables[] = {
     {"tangent_kernel", SystemKind::module,
      [](Deck& d, TableReader t) { d.tangent_kernel = TangentKernelOptions::from(t); }},
     {"network", SystemKind::module, [](Deck& d, TableReader t) { d.network = NetworkOptions::from(t); }},
+    {"audit", SystemKind::module, [](Deck& d, TableReader t) { d.audit = AuditOptions::from(t); }},
     {"initial", {}, [](Deck& d, TableReader t) { d.initial = InitialOptions::from(t); }},
     {"time", {}, [](Deck& d, TableReader t) { d.time = TimeOptions::from(t); }},
     {"solver", {}, [](Deck& d, TableReader t) { d.solver = SolverOptions::from(t); }},

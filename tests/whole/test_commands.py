@@ -10,7 +10,7 @@ import numpy as np
 
 from nqf_program import (INPUTS, Case, bytes_of, command, coupled_modes, finish, kill_all, main, nqf, start, three_modes, together)
 
-SUBCOMMANDS = ("run", "check", "predict", "spectrum", "show", "plot", "describe")
+SUBCOMMANDS = ("run", "check", "predict", "audit", "spectrum", "show", "plot", "describe")
 IGNITIONS = ("5.7564577", "11.512915", "23.025831")  # ln(1e5 − 1)/ζ of three_modes()
 
 

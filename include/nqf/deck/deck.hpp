@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "nqf/deck/audit.hpp"
 #include "nqf/deck/module.hpp"
 #include "nqf/deck/network.hpp"
 #include "nqf/deck/run.hpp"
@@ -27,6 +28,7 @@ struct Deck {
   TrainingOptions training;
   TangentKernelOptions tangent_kernel;
   NetworkOptions network;
+  AuditOptions audit;
   InitialOptions initial;
   TimeOptions time;
   SolverOptions solver;
