@@ -37,10 +37,10 @@ def stepping(**changes):
     return toml(**merged(merged(PERCEPTRON, STEPS), changes))
 
 
-def from_file(name, kind, end, outputs, **changes):
-    """A module on the samples, targets and W0 of a reference file (or one that is given whole)."""
+def from_file(name, kind, times, **changes):
+    """A module on the samples, targets and W0 of a reference file, or of one that is given whole; outputs at `times`."""
     tables = {"system": {"kind": "module"}, "module": {"kind": kind}, "data": {"kind": "hdf5", "file": REFERENCE / name},
-              "weights": {"initial": "file"}, "training": {"tolerance": 1e-11}, "time": {"end": end, "outputs": outputs},
+              "weights": {"initial": "file"}, "training": {"tolerance": 1e-11}, "time": {"end": times[-1], "times": list(times[1:])},
               "fit": {"enabled": False}}
     return toml(**merged(tables, changes))
 

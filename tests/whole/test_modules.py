@@ -16,10 +16,10 @@ KINDS = {
     "order_parameter": perceptron(training={"form": "order_parameter", "tolerance": 1e-11}),
     "stiff": perceptron(training={"method": "bdf", "tolerance": 1e-10}),
     "decay": perceptron(training={"weight_decay": 0.02}),
-    "sum_terms": toml(**merged(PERCEPTRON, {"module": {"activation": "sigmoid"}, "time": {"end": 8.0}})),
-    "experts": from_file("module_experts_sigmoid_linear.h5", "experts_sigmoid_linear", 10.0, 20),
-    "images": perceptron(module={"kind": "convolution", "kernel": [3, 3]}, weights={"epsilon": 1e-2}, time={"end": 20.0},
-                         data={"kind": "images", "shape": [6, 6], "covariance": None, "spectrum": [1.0, 0.5]}),
+    "sum_terms": toml(**merged(PERCEPTRON, {"module": {"activation": "sigmoid"}, "time": {"end": 80.0}})),
+    "experts": from_file("module_experts_sigmoid_linear.h5", "experts_sigmoid_linear", np.linspace(0, 10, 21)),
+    "images": perceptron(module={"kind": "convolution", "kernel": [3, 3]}, time={"end": 200.0},
+                         data={"kind": "images", "shape": [6, 6], "covariance": None, "target": "module", "spectrum": [9.0, 5.0]}),
     "attention": perceptron(module={"kind": "attention", "head_size": 2}, time={"end": 60.0}, weights={"width": 10},
                             data={"kind": "tokens", "shape": [4, 6]}),
     "momentum": stepping(),
@@ -76,13 +76,13 @@ class Reference(Modules):
     def test_normal_forms_follow_the_gradient_flow_of_the_reference(self):
         cases = {"module_perceptron.h5": {}, "module_convolution.h5": {"module": {"kind": "convolution"}},
                  "module_attention.h5": {"module": {"kind": "attention", "head_size": 2}},
-                 "module_query_key.h5": {"module": {"kind": "query_key"}},
+                 "module_query_key.h5": {"module": {"kind": "query_key", "score_scale": 1.0}},
                  "module_experts_softmax.h5": {"module": {"kind": "experts_softmax"}},
                  "module_experts_softmax_linear.h5": {"module": {"kind": "experts_softmax_linear"}},
                  "module_experts_sigmoid_linear.h5": {"module": {"kind": "experts_sigmoid_linear"}}}
         def one(name, changes, ranks):
             times = expected(name, "time")
-            deck = from_file(name, "perceptron", float(times[-1]), len(times) - 1, **merged({"time": {"times": list(times[1:])}}, changes))
+            deck = from_file(name, "perceptron", times, **changes)
             return contents(self.run_deck(f"{name}{ranks}", deck, ranks=ranks)[0])
         runs = {(name, ranks): (lambda n=name, c=changes, r=ranks: one(n, c, r)) for name, changes in cases.items() for ranks in (0, 3)}
         for (name, ranks), found in zip(runs, together(*runs.values())):
@@ -94,17 +94,17 @@ class Reference(Modules):
         # Row k is the loss before step k.
         names = {"module_perceptron.h5": "perceptron", "module_convolution.h5": "convolution", "module_experts_softmax.h5": "experts_softmax"}
         for name, kind in names.items():
-            deck = from_file(name, kind, 200, 200, time={"unit": "steps"},
+            deck = from_file(name, kind, range(201), time={"unit": "steps"},
                              training={"tolerance": None, "algorithm": "momentum", "learning_rate": 0.05, "momentum": 0.9})
             found = contents(self.run_deck(f"momentum_{kind}", deck, ranks=2)[0])
-            np.testing.assert_allclose(found["series/loss"][:200], expected(name, "normal_form_momentum_loss"), rtol=1e-10)
+            np.testing.assert_allclose(found["series/loss"][:200], expected(name, "normal_form_momentum_loss"), rtol=1e-10, atol=1e-14)
 
     def test_general_structure_matrices_with_weights_and_all_sum_terms(self):
         name = "general_structure.h5"
         times, loss, m, s = expected(name, "time", "loss", "M", "s")
-        flow = {"time": {"times": list(times[1:])}, "output": {"order_parameter_every": 1}}
+        snapshots = {"order_parameter_every": 1}
         runs = {(form, ranks): (lambda f=form, r=ranks: contents(self.run_deck(f"general_{f}{r}", from_file(
-            name, "matrices", float(times[-1]), 24, **merged(flow, {"training": {"form": f}})), ranks=r)[0]))
+            name, "matrices", times, output=snapshots, training={"form": f}), ranks=r)[0]))
                 for form in ("factor", "order_parameter") for ranks in (0, 3)}
         for (form, ranks), found in zip(runs, together(*runs.values())):
             np.testing.assert_allclose(found["series/loss"], loss, rtol=1e-8, atol=1e-10, err_msg=f"{form} {ranks}")
@@ -116,7 +116,7 @@ class Reference(Modules):
         rules = {"sgd": {"algorithm": "sgd"}, "momentum": {"algorithm": "momentum", "momentum": 0.9, "weight_decay": 0.01},
                  "nesterov": {"algorithm": "nesterov", "momentum": 0.9}}
         def one(rule, form, ranks):
-            deck = from_file(name, "matrices", 200, 200, time={"unit": "steps"}, output={"order_parameter_every": 200},
+            deck = from_file(name, "matrices", range(201), time={"unit": "steps"}, output={"order_parameter_every": 200},
                              training={"tolerance": None, "learning_rate": 0.02, "sampling": "file", "form": form, **rules[rule]})
             return contents(self.run_deck(f"steps_{rule}_{form}{ranks}", deck, ranks=ranks)[0])
         runs = {(rule, form, ranks): (lambda a=(rule, form, ranks): one(*a))
@@ -130,7 +130,7 @@ class Reference(Modules):
     def test_tangent_kernel_of_general_structure(self):
         name = "general_structure.h5"
         start_kernel, end_kernel, times = expected(name, "ntk_start", "ntk_end", "time")
-        deck = from_file(name, "matrices", float(times[-1]), 8, tangent_kernel={"samples": 14, "times": [float(times[-1])]})
+        deck = from_file(name, "matrices", times, tangent_kernel={"samples": 14, "times": [float(times[-1])]})
         for ranks in (0, 3):
             found = contents(self.run_deck(f"kernel{ranks}", deck, ranks=ranks)[0])
             np.testing.assert_array_equal(found["tangent_kernel/time"], [0.0, times[-1]])
@@ -146,14 +146,14 @@ class Reference(Modules):
             with h5py.File(REFERENCE / name) as file:
                 loss = 0.5 * np.mean((f - file["y"][()]) ** 2, axis=1)
             for form in ("auto", "factor", "order_parameter"):
-                deck = from_file(name, "matrices", float(times[-1]), 25, time={"times": list(times[1:])}, training={"form": form})
+                deck = from_file(name, "matrices", times, training={"form": form})
                 found = contents(self.run_deck(f"{name}{form}", deck, ranks=3)[0])
                 np.testing.assert_allclose(found["series/loss"], loss, rtol=1e-6, atol=1e-9, err_msg=f"{name} {form}")
 
     def test_isotropic_matrices_in_closed_form(self):
         times, m = expected("isotropic.h5", "time", "M")
         for form in ("auto", "riccati", "factor", "order_parameter"):
-            deck = from_file("isotropic.h5", "matrices", float(times[-1]), 20, time={"times": list(times[1:])}, training={"form": form},
+            deck = from_file("isotropic.h5", "matrices", times, training={"form": form},
                              output={"order_parameter_every": 1})
             found = contents(self.run_deck(f"isotropic_{form}", deck, ranks=2)[0])
             # Closed form to rounding, integration to its tolerance.
@@ -199,8 +199,8 @@ class Theory(Modules):
             self.assertGreater(np.abs(found[f"case/{cut}/series/loss"] - wide).max(), 1e-9, "something was cut")
 
     def test_fourier_exponents_within_two_per_cent(self):
-        path, _ = self.run_deck("fourier", INPUTS / "fourier_scaling.toml", "--set", "data.count=50000", "--set", "data.samples=100001",
-                                "--set", "time.end=5e4", "--set", "fit.window=[143.0, 3.0e4]", ranks=2)
+        # Fewer features cut the slowest law short: at beta = 0.75 those behind k hold k^-0.5 of the loss.
+        path, _ = self.run_deck("fourier", INPUTS / "fourier_scaling.toml", "--set", "time.outputs=60", ranks=2)
         found = contents(path)
         for beta in (0.75, 1.0, 1.5, 2.0):
             exponent = found[f"case/beta_{beta:g}/fit/exponent"].item()
@@ -245,16 +245,20 @@ class Theory(Modules):
 
     def test_decay_delays_and_stops_modes(self):
         # ζ → ζ − 2λ
-        free, decay = (contents(self.run_deck(f"decay{rate}", perceptron(training={"weight_decay": rate}), ranks=1)[0]) for rate in (0.0, 0.2))
-        np.testing.assert_allclose(decay["theory/growth_rate"], free["theory/growth_rate"] - 0.4, atol=1e-12)
-        self.assertLess(len(decay["ignitions/time"]), len(free["ignitions/time"]))
+        free, decay = (contents(self.run_deck(f"decay{rate}", perceptron(training={"weight_decay": rate}, time={"end": 60.0}))[0]) for rate in (0.0, 0.25))
+        rates = decay["theory/growth_rate"]
+        np.testing.assert_allclose(rates, free["theory/growth_rate"] - 0.5, atol=1e-12)
+        self.assertEqual(list(rates > 0), [True, True, False])
+        np.testing.assert_array_equal(free["ignitions/mode"], [0, 1, 2])
+        np.testing.assert_array_equal(decay["ignitions/mode"], [0, 1])
+        self.assertTrue(np.all(decay["ignitions/time"] > free["ignitions/time"][:2]))
 
 
 class Restart(Modules):
-    FLOW = perceptron(time={"outputs": 3000}, output={"order_parameter_every": 300}, tangent_kernel={"samples": 3, "times": [3.0, 20.0]},
+    FLOW = perceptron(time={"outputs": 400}, output={"order_parameter_every": 100}, tangent_kernel={"samples": 3, "times": [3.0, 20.0]},
                       checkpoint={"every_outputs": 25}, data={"test_samples": 20})
-    STEPS = stepping(time={"end": 30000, "outputs": 3000}, checkpoint={"every_outputs": 25},
-                     training={"learning_rate": 1e-4, "schedule": "cosine", "decay_steps": 40000, "warmup": 100})
+    STEPS = stepping(time={"end": 4000, "outputs": 400}, checkpoint={"every_outputs": 25},
+                     training={"learning_rate": 1e-3, "schedule": "cosine", "decay_steps": 10000, "warmup": 100})
 
     @staticmethod
     def rows(folder):
@@ -265,11 +269,11 @@ class Restart(Modules):
         folder = self.folder / name
         run = start("run", deck, "--output", folder, ranks=ranks)
         self.addCleanup(lambda: (kill_all(run), run.wait()))
-        wait_until(lambda: self.rows(folder) >= 110 or run.poll() is not None, "first rows", timeout=60)
+        wait_until(lambda: self.rows(folder) >= 60 or run.poll() is not None, "first rows", timeout=60)
         self.assertIsNone(run.poll(), "it ended before it could be stopped")
         how(run, folder)
         self.assertEqual(finish(run, 60), 85)
-        self.assertLess(self.rows(folder), 3001)
+        self.assertLess(self.rows(folder), 401)
         return folder
 
     def test_stopped_and_restarted_is_the_straight_run_bit_for_bit(self):
