@@ -7,6 +7,7 @@
 
 #include "companion.hpp"
 #include "modes_case.hpp"
+#include "module_checks.hpp"
 #include "module_record.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "nqf/solver/map_evolution.hpp"
@@ -91,6 +92,8 @@ ModuleCase::ModuleCase(const parallel::Comm& comm, const deck::Deck& deck, struc
       initial_(std::move(initial)),
       notes_(std::move(notes)),
       isotropic_c_(isotropic_c) {
+  check_whole_order_parameter(deck, problem_.n_parameters);
+  check_kernel_samples(deck, problem_);
   schedule_ = make_schedule(deck);
   prediction_ = predict_module(*problem_.objective, initial_, deck);
   if (is_network(deck) || deck.network.side_by_side)
@@ -135,10 +138,14 @@ std::string ModuleCase::describe(bool with_sizes, std::int64_t rows) {
   for (const auto& note : notes_) text += "  " + note + "\n";
   if (initial_.truncation > 0.0)
     text += fmt::format("  cut to {} columns: ||M - M'|| = {:.6g} at the start\n", initial_.r, initial_.truncation);
+  const bool follows_flow = !isotropic_c_ && !is_discrete(deck_);
+  if (follows_flow) text += tolerance_warning(deck_, prediction_, problem_.n_parameters);
   if (with_sizes) {
-    const double state = static_cast<double>(problem_.n_parameters * initial_.r);
+    const auto [state, whole] = state_size(deck_, static_cast<double>(problem_.n_parameters),
+                                           static_cast<double>(initial_.r), problem_.objective->has_sum_terms());
     const double rows_out = static_cast<double>(schedule_.output_times.size());
-    const double doubles = problem_.objective->memory_doubles() + 25.0 * state;
+    const double vectors = follows_flow ? 25.0 : 4.0;  // of CVODE with GMRES; of a map
+    const double doubles = problem_.objective->memory_doubles() + (whole + vectors / comm_.size()) * state;
     const double snapshots = deck_.output.order_parameter_every > 0
                                  ? static_cast<double>(problem_.n_parameters * problem_.n_parameters) * rows_out /
                                        static_cast<double>(deck_.output.order_parameter_every)

@@ -75,6 +75,10 @@ std::unique_ptr<SampleSource> open_matrices(const parallel::Comm& comm, const de
   require_dimensions(options, 2, 2, "[n, n]");
   require_option(options, options.shape[0] == options.shape[1], "shape",
                  fmt::format("is {} × {}; symmetric matrices are square", options.shape[0], options.shape[1]));
+  constexpr std::int64_t largest = 46340;  // beyond it n × n overflows the 32-bit indices of PETSc
+  require_option(options, options.shape[0] <= largest, "shape",
+                 fmt::format("{0} × {0} matrices have more entries than a 32-bit index can number; at most {1}",
+                             options.shape[0], largest));
   require_option(options, options.outputs == 1, "outputs",
                  fmt::format("must be 1 for kind = \"matrices\", got {}", options.outputs));
   const std::int64_t n_basis = options.shape[0] * (options.shape[0] + 1) / 2;

@@ -108,6 +108,26 @@ void check_time_unit(const Reading& reading) {
       fmt::format("must be below 1 where time.unit = \"log_epsilon\", got {}", deck.initial.epsilon.text));
 }
 
+/// What a module's closed forms do not have.
+std::string beyond_closed_forms(const Deck& deck) {
+  if (deck.training.algorithm != Algorithm::flow) return "discrete training";
+  if (deck.training.loss != LossKind::squared) return "a loss that is not the squared error";
+  if (deck.training.weight_decay != 0.0) return "weight decay";
+  if (deck.tangent_kernel.samples > 0) return "a tangent kernel";
+  return {};
+}
+
+void check_tangent_kernel(const Reading& reading, bool synthetic) {
+  const auto samples = reading.deck.tangent_kernel.samples;
+  if (samples == 0) return;
+  const auto form = reading.deck.training.form;
+  const auto& table = reading.reader("tangent_kernel");
+  table.require_that(form == TrainingForm::automatic || form == TrainingForm::factor, "samples",
+                     "needs the weights: training.form = \"factor\" or \"auto\"");
+  table.require_that(!synthetic || samples <= reading.deck.data.samples, "samples",
+                     fmt::format("{} asked for, but there are {}", samples, reading.deck.data.samples));
+}
+
 void check_module(const Reading& reading) {
   const Deck& deck = reading.deck;
   if (deck.system.kind != SystemKind::module) return;
@@ -141,7 +161,11 @@ void check_module(const Reading& reading) {
   const bool synthetic = deck.data.kind != DataKind::idx && !from_file;
   reading.reader("training")
       .require_that(deck.training.sampling != BatchSampling::online || synthetic, "sampling",
-                    "\"online\" needs synthetic data");
+                    "\"online\" needs synthetic data; \"with_replacement\" draws from those of a file");
+  const std::string beyond = beyond_closed_forms(deck);
+  reading.reader("solver").require_that(deck.solver.form != SolutionForm::closed || beyond.empty(), "form",
+                                        "\"closed\": there is no closed form with " + beyond);
+  check_tangent_kernel(reading, synthetic);
 }
 
 }  // namespace

@@ -145,6 +145,8 @@ TrainingOptions TrainingOptions::from(TableReader table) {
   table.finish();
   o.place = table.place();
 
+  table.require_that(o.tolerance < 1.0, "tolerance",
+                     fmt::format("is a relative error and must be below 1, got {}", o.tolerance));
   const bool flow = o.algorithm == Algorithm::flow;
   table.require_that(flow || o.learning_rate > 0.0, "learning_rate", "missing, but needed by discrete training");
   table.require_that(o.momentum < 1.0, "momentum", fmt::format("must be below 1, got {}", o.momentum));

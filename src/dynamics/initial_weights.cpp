@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "data/refuse.hpp"
 #include "dynamics/chi_squared.hpp"
@@ -151,10 +152,23 @@ structure::Block paired_block(const structure::ModuleProblem& problem) {
   return {u.begin, u.count, v.begin, v.count};
 }
 
+// Before it is allocated: p × p of a wide network overflows 32-bit indices from p = 46341 on.
+void check_size(const deck::WeightsOptions& options, std::int64_t p) {
+  if (options.initial == deck::InitialWeights::file) return;
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  const bool every_unit = options.units != deck::UnitsDrawn::none;
+  const std::int64_t columns = every_unit ? options.width : std::min(options.width, p);
+  if (columns > most / p)
+    data::refuse(data::key_of(options.place, "weights.width"),
+                 fmt::format("W(0) takes {} × {} entries, more than the {} a 32-bit index can number; {} units do", p,
+                             columns, most, most / p));
+}
+
 }  // namespace
 
 CompressedWeights make_initial_weights(const parallel::Comm& comm, const deck::Deck& deck, std::int64_t p,
                                        bool has_sum_terms, const structure::Block& block) {
+  check_size(deck.weights, p);
   CompressedWeights result;
   // One rank draws and factorises: the same bits everywhere, whatever the machines.
   parallel::on_root(comm, [&] {

@@ -127,7 +127,7 @@ void RunLoop::watch_loss(double t, double loss, bool is_exact) {
   if (comm_.any(rose))
     throw RunError(
         fmt::format("the loss rose from {:.12g} to {:.12g} at t = {:.10g}: along a gradient flow it cannot; "
-                    "tighten solver.atol",
+                    "tighten solver.atol, of a module training.tolerance",
                     lowest_loss_, loss, t));
   // Nor may it be the mark that later values are held against.
   if (is_exact) lowest_loss_ = std::min(lowest_loss_, loss);

@@ -198,34 +198,4 @@ Isotropy isotropy(const Comm& comm, const deck::Deck& deck, const ModuleProblem&
   return result;
 }
 
-ModuleModes module_modes(const Comm& comm, const deck::Deck& deck, const ModuleProblem& problem) {
-  require_formable(deck, problem.n_parameters);
-  const std::int64_t p = problem.n_parameters;
-  Objective& objective = *problem.objective;
-  const std::vector<double> zero(p * p, 0.0);
-  std::vector<double> y(p * p), q(objective.has_sum_terms() ? p : 0);
-  objective.structure({p, zero, std::span(zero).first(q.size())}, y, q);
-  std::vector<std::int64_t> seen;
-  for (std::int64_t a = 0; a < p; ++a)
-    if (std::any_of(y.begin() + a * p, y.begin() + (a + 1) * p, [](double value) { return value != 0.0; }))
-      seen.push_back(a);
-  const std::int64_t n = std::ssize(seen);
-  std::vector<double> reduced(n * n);
-  for (std::int64_t j = 0; j < n; ++j)
-    for (std::int64_t i = 0; i < n; ++i) reduced[i + j * n] = -y[seen[i] + seen[j] * p];
-  const auto eigen = symmetric_eigen(comm, std::move(reduced), n);
-  ModuleModes modes;
-  for (std::int64_t k = n - 1; k >= 0 && eigen.values[k] > 1e-12 * eigen.values[n - 1] && eigen.values[k] > 0.0; --k) {
-    const auto vector = std::span(eigen.vectors).subspan(k * n, n);
-    const auto largest =
-        std::max_element(vector.begin(), vector.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
-    const double sign = *largest < 0.0 ? -1.0 : 1.0;
-    modes.eigenvalue.push_back(eigen.values[k]);
-    modes.vectors.resize(modes.vectors.size() + p, 0.0);
-    double* out = modes.vectors.data() + std::ssize(modes.vectors) - p;
-    for (std::int64_t i = 0; i < n; ++i) out[seen[i]] = sign * vector[i];
-  }
-  return modes;
-}
-
 }  // namespace nqf::structure

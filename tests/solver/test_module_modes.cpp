@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -9,6 +10,7 @@
 #include "nqf/parallel/errors.hpp"
 #include "nqf/parallel/partition.hpp"
 #include "nqf/parallel/random.hpp"
+#include "support/reference_data.hpp"
 #include "support/world.hpp"
 
 namespace nqf::solver {
@@ -138,6 +140,21 @@ TEST(ModuleModes, RatesAndCouplingsAreTheMomentsOfEachModesFeature) {
     for (std::int64_t j = 0; j < 23; ++j) square += std::pow(objective.target(j), 2) / 23;
     EXPECT_NEAR(modes.dark_loss, 0.5 * square, 1e-14);
   }
+}
+
+TEST(ModuleModes, ModesOfTheReferenceAreEigenvectorsOfItsY) {
+  PlainObjective objective(5, test::reference_data("isotropic.h5", "A"), test::reference_data("isotropic.h5", "y"),
+                           false);
+  const auto modes = module_modes(objective);
+  const auto y = test::reference_data("isotropic.h5", "expected/Y");
+  ASSERT_FALSE(modes.growth_rate.empty());
+  EXPECT_TRUE(std::is_sorted(modes.growth_rate.rbegin(), modes.growth_rate.rend()));
+  for (std::size_t k = 0; k < modes.growth_rate.size(); ++k)
+    for (int i = 0; i < 5; ++i) {
+      double product = 0.0;
+      for (int j = 0; j < 5; ++j) product += y[i * 5 + j] * modes.vectors[k * 5 + j];
+      EXPECT_NEAR(4.0 * product, modes.growth_rate[k] * modes.vectors[k * 5 + i], 1e-12);
+    }
 }
 
 TEST(ModuleModes, ProductsAloneGiveTheModesOfTheWholeMatrix) {

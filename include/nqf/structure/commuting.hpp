@@ -48,14 +48,4 @@ struct Isotropy {
 Isotropy isotropy(const parallel::Comm& comm, const deck::Deck& deck, const ModuleProblem& problem,
                   std::int64_t seed = 0);
 
-/// The modes that grow from small weights: eigenvectors e_k of Y = E[(y − f0) A] with positive eigenvalue λ_k,
-/// descending. Growth rate of their strength e_kᵀ M e_k: 4 λ_k.
-struct ModuleModes {
-  std::vector<double> eigenvalue;  ///< λ_k > 1e-12 λ_0
-  std::vector<double> vectors;     ///< e_k [p × count], column-major; first of its largest entries positive
-};
-/// Squared error; for other losses Y = −E[ℓ'(f0) A]. The same bits on every rank. Collective; p³ on the root (rows that
-/// no measurement sees left out), 3 p² doubles on every rank. @throws DeckError for p × p beyond PETSc's indices
-ModuleModes module_modes(const parallel::Comm& comm, const deck::Deck& deck, const ModuleProblem& problem);
-
 }  // namespace nqf::structure

@@ -57,6 +57,10 @@ void require_dimensions(const ModuleContext& context, std::size_t n, const std::
                         const std::string& instead) {
   const auto& input = context.shape.input;
   if (input.size() == n) return;
+  if (input.empty())
+    refuse(context, fmt::format("needs inputs x of shape {}, and the file holds structure matrices A, which "
+                                "kind = \"matrices\" takes",
+                                form));
   const std::string flat =
       n == 1 && input.size() > 1 ? fmt::format("; data.shape = [{}] would flatten it", context.shape.input_size()) : "";
   refuse(context,
