@@ -36,6 +36,43 @@ Eigenpairs eigenpairs_of_target(structure::Objective& objective, std::int64_t co
   return krylov_eigenpairs(comm, p, product, count == 0 ? default_large_modes : count);
 }
 
+/// Vectors of one eigenvalue are a basis of their space that rounding chooses, and so does the number of ranks: heads
+/// of attention with k inner dimensions, say, have k alike. Takes instead the basis with the fewest rows per vector, by
+/// pivoting on the rows: the first vector is the projection of the axis nearest to the space, and so on. p n² each.
+void choose_basis_of_equal(Eigenpairs& pairs, std::int64_t p) {
+  constexpr double same_value = 1e-10, same_row = 1e-6;
+  const auto n_pairs = std::ssize(pairs.values);
+  // Not below: values that are zero but for rounding would be one group, and never light.
+  for (std::int64_t begin = 0; begin < n_pairs && pairs.values[begin] > 10.0 * same_value * pairs.values.front();) {
+    std::int64_t end = begin + 1;
+    while (end < n_pairs && pairs.values[end - 1] - pairs.values[end] <= same_value * std::abs(pairs.values.front()))
+      ++end;
+    for (std::int64_t first = begin; end - begin > 1 && first < end; ++first) {
+      const auto entry = [&](std::int64_t a, std::int64_t k) -> double& { return pairs.vectors[k * p + a]; };
+      std::vector<double> squares(static_cast<std::size_t>(p), 0.0);
+      for (std::int64_t k = first; k < end; ++k)
+        for (std::int64_t a = 0; a < p; ++a) squares[a] += entry(a, k) * entry(a, k);
+      const double most = *std::max_element(squares.begin(), squares.end());
+      const auto pivot = std::find_if(squares.begin(), squares.end(),
+                                      [&](double square) { return square >= (1.0 - same_row) * most; }) -
+                         squares.begin();
+      // Rotations that carry the pivot's row onto the first vector; the others then have a zero there.
+      for (std::int64_t k = first + 1; k < end; ++k) {
+        const double x = entry(pivot, first), y = entry(pivot, k), r = std::hypot(x, y);
+        if (y == 0.0) continue;
+        for (std::int64_t a = 0; a < p; ++a) {
+          const double u = entry(a, first), v = entry(a, k);
+          entry(a, first) = (x * u + y * v) / r;
+          entry(a, k) = (x * v - y * u) / r;
+        }
+      }
+      if (entry(pivot, first) < 0.0)
+        for (std::int64_t a = 0; a < p; ++a) entry(a, first) = -entry(a, first);
+    }
+    begin = end;
+  }
+}
+
 /// E[a²], a = eᵀ A e, for a mode of eigenvalue λ.
 double feature_square(structure::Objective& objective, std::span<const double> e, double eigenvalue, double dark_loss) {
   const std::vector<double> none(objective.has_sum_terms() ? 1 : 0, 0.0);
@@ -55,6 +92,7 @@ ModuleModes module_modes(structure::Objective& objective, std::int64_t count, st
     throw UserError("modes of a module need the squared error; set training.loss = \"squared\"");
   const auto p = objective.n_parameters();
   auto pairs = eigenpairs_of_target(objective, count, dense_limit);
+  choose_basis_of_equal(pairs, p);
   ModuleModes modes;
   modes.method = pairs.method;
   const std::vector<double> dark(static_cast<std::size_t>(p), 0.0), none(objective.has_sum_terms() ? 1 : 0, 0.0);

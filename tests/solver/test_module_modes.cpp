@@ -171,6 +171,43 @@ TEST(ModuleModes, ProductsAloneGiveTheModesOfTheWholeMatrix) {
   for (std::size_t i = 0; i < dense.vectors.size(); ++i) EXPECT_NEAR(krylov.vectors[i], dense.vectors[i], 1e-9);
 }
 
+TEST(ModuleModes, ModesOfOneRateAreTakenWithTheFewestRows) {
+  // Two copies of the same block, coupled by rounding alone: eigenvectors (e, ±e)/√2 that rounding chose.
+  auto block = random_problem(4, 20);
+  constexpr std::int64_t p = 8, n = 20;
+  std::vector<double> a(n * p * p, 0.0), y;
+  for (std::int64_t j = 0; j < n; ++j) {
+    y.push_back(block.target(j));
+    for (std::int64_t c = 0; c < 4; ++c)
+      for (std::int64_t i = 0; i < 4; ++i) {
+        std::vector<double> pair(4, 0.0), one(4, 0.0), other(4, 0.0);
+        pair[i] += 1.0;
+        pair[c] += 1.0;
+        one[i] = other[c] = 1.0;
+        const double entry = 0.5 * (block.measure(j, {4, 1, pair, {}}) - block.measure(j, {4, 1, one, {}}) -
+                                    block.measure(j, {4, 1, other, {}}));
+        for (const std::int64_t at : {0, 4}) a[(j * p + c + at) * p + i + at] = entry;
+        a[(j * p + c) * p + i + 4] = a[(j * p + i + 4) * p + c] =
+            1e-15 * normal(static_cast<std::uint64_t>(c * 4 + i), 9);
+      }
+  }
+  PlainObjective objective(p, a, y, false);
+  const auto modes = module_modes(objective), single = module_modes(block);
+  ASSERT_EQ(modes.growth_rate.size(), 2 * single.growth_rate.size());
+  for (std::size_t k = 0; k < modes.growth_rate.size(); ++k) {
+    EXPECT_NEAR(modes.growth_rate[k], single.growth_rate[k / 2], 1e-11);
+    EXPECT_NEAR(modes.self_coupling[k], single.self_coupling[k / 2], 1e-9);
+    double along = 0.0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::size_t at = k % 2 == 0 ? 0 : 4;  // the first copy's first
+      EXPECT_NEAR(modes.vectors[k * p + 4 - at + i], 0.0, 1e-9);
+      along += modes.vectors[k * p + at + i] * single.vectors[k / 2 * 4 + i];
+    }
+    EXPECT_NEAR(std::abs(along), 1.0, 1e-10);
+  }
+  expect_modes_of(objective, modes);
+}
+
 TEST(ModuleModes, ABipartiteFormHasTheSingularValuesOfItsBlock) {
   // y = x₁, A = ½ x bipartite with one column: Y's block is E[x₁ x] = (1, 0), so one mode, λ = ½, e = (1, 0, 1)/√2;
   // a = ½ x₁, C = 4 E[x₁²]/4 = 1, z* = 2, drop ½: all of the loss.

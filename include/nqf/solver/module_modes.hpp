@@ -13,7 +13,8 @@ namespace nqf::solver {
 /// at ζ_k = 4λ_k while it is small, and by itself would saturate at z*_k = ζ_k/C_kk with
 ///   C_kk = 4 E[a_k²],  a_k = e_kᵀ A e_k.
 /// For commuting A these are the modes of the exact closure; for others C_kk leaves the competition out. Sum terms g, B
-/// take no part. Modes are whole, and the same bits, on every rank.
+/// take no part. Modes are whole, and the same bits, on every rank. Of modes with one rate (copies of a block: inner
+/// dimensions of attention) the basis with the fewest rows is taken, so that it does not depend on rounding.
 struct ModuleModes {
   std::vector<double> growth_rate;    ///< ζ_k, descending [K]
   std::vector<double> self_coupling;  ///< C_kk [K]
