@@ -143,7 +143,7 @@ class Refusals(Case):
             "identity": (p(weights={"initial": "identity", "width": 3}), r"\[weights\] width: initial = \"identity\" needs .* at least 9, got 3"),
             "no_pairs": (p(module={"kind": "phase_retrieval"}, weights={"initial": "balanced"}, data={"outputs": None, "spectrum": [1.0]}), r"\[weights\] initial: \"balanced\" pairs"),
             "no_file": (p(weights={"initial": "file"}), r"\[weights\] file: missing, but needed by initial = \"file\""),
-            "bilinear_entries": (self.from_samples("bilinear_entries", {"x": [[0.0, 1], [2, 9]], "y": np.ones(2)}, {"shape": [3, 4]}, module={"kind": "completion"}), r"\[data\] shape|data set 'x'|\[module\] kind"),
+            "entry_outside": (self.from_samples("entry_outside", {"x": [[0.0, 1], [2, 9]], "y": np.ones(2)}, {"shape": [3, 4]}, module={"kind": "completion"}), r"entry_outside\.h5, data set 'x': sample 1 names column 9; integers from 0 to 3 are needed"),
         })
 
     def test_training(self):
