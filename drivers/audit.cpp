@@ -14,6 +14,7 @@
 #include "nqf/parallel/errors.hpp"
 #include "nqf/record/run_directory.hpp"
 #include "nqf/solver/stop_control.hpp"
+#include "nqf/structure/module_problem.hpp"
 #include "provenance.hpp"
 #include "subcommands.hpp"
 
@@ -53,6 +54,13 @@ void check_modules(const parallel::Comm& comm, const deck::DeckFile& file, const
     const network::LayerShape shape{.input = source->shape().input, .n_outputs = source->shape().n_outputs, .width = 1};
     for (const auto variant : {network::Variant::original, network::Variant::quadratic})
       network::make_layer(comm, module, shape, variant);
+    const auto n_outputs = static_cast<std::size_t>(source->shape().n_outputs);
+    data::Dataset dark{.rows = {1, 0, 1},
+                       .shape = source->shape(),
+                       .x = std::vector<double>(static_cast<std::size_t>(source->shape().input_size())),
+                       .y = std::vector<double>(n_outputs),
+                       .weight = {1.0}};
+    structure::make_structure_operator(deck, one.width, dark);
   }
 }
 
@@ -152,11 +160,12 @@ int audit(const parallel::Session& session, const Arguments& arguments) {
   }
 
   bool stopped = false;
+  const auto groups = split(comm, ranks_per_case);
+  // The file's destructor is collective: no exception of one rank alone may pass it.
+  auto file = going_on ? record::ResultFile::open(comm, path) : record::ResultFile::create(comm, path);
   protect(comm, [&] {
-    const auto groups = split(comm, ranks_per_case);
     log.info(fmt::format("{} cases, {} done before, {} at a time on {} ranks each", cases.size(), rows.size(),
                          groups.count, comm.size() / groups.count));
-    auto file = going_on ? record::ResultFile::open(comm, path) : record::ResultFile::create(comm, path);
     write_provenance(file, comm, deck, arguments);
     if (!going_on) file.root().set_attribute("", "created", now_text());
     AuditRecord record(comm, file, deck, cases, modes, std::ssize(rows));

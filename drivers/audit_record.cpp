@@ -102,6 +102,7 @@ AuditRecord::AuditRecord(const parallel::Comm& comm, record::ResultFile& file, c
         if (root.exists("audit/failed")) root.truncate("audit", n_rows);
         return root.table("audit");
       }()),
+      is_root_(comm.is_root()),
       modes_(modes),
       n_cases_(cases.size()),
       reasons_(cases.size()) {
@@ -143,6 +144,8 @@ void AuditRecord::append(const AuditCase& one, const AuditRow& row) {
   std::vector<std::span<const double>> lists;
   for (const auto& m : matrices) lists.emplace_back(r.*m.field);
   lists.emplace_back(ratio);
+  if (!is_root_)
+    for (auto& list : lists) list = {};
   table_.append(values, lists);
 }
 

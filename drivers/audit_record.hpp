@@ -38,6 +38,7 @@ class AuditRecord {
   record::ResultFile& file_;
   record::Scope scope_;
   record::Table& table_;
+  bool is_root_;  // matrices lie on the root
   std::size_t modes_, n_cases_;
   std::vector<std::string> reasons_;
 };

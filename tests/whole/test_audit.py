@@ -20,7 +20,7 @@ def deck(**changes):
 
 
 class Audit(Case):
-    def audit(self, name, text, *options, ranks=0, timeout=120, status=0):
+    def audit(self, name, text, *options, ranks=0, timeout=240, status=0):
         path = self.write(f"{name}.toml", text)
         done = self.good(nqf("audit", path, "--output", self.folder / name, *options, ranks=ranks, timeout=timeout), status)
         found = contents(self.folder / name / "result.h5", "audit")
@@ -56,8 +56,8 @@ class Audit(Case):
                  {"name": "gate", "audit": {"modules": ["experts_softmax", "d_experts_softmax"], "activations": ["tanh"]}},
                  {"name": "attention", "module": {"kind": "attention", "head_size": 2},
                   "data": {"kind": "tokens", "shape": [5, 8]}}]
-        text = deck(audit={"train_up_to": 1}, case=cases)
-        found, _ = self.audit("orders", text, ranks=3)
+        text = deck(data={"samples": 48}, audit={"train_up_to": 1, "outputs": 60}, case=cases)
+        found, _ = self.audit("orders", text, ranks=2)
         orders = dict(zip(zip(found["case"].astype(str), found["module"].astype(str), found["activation"].astype(str)),
                           found["remainder_order"]))
         for (case, module, activation), order in orders.items():
@@ -117,7 +117,9 @@ class Audit(Case):
         self.assertAlmostEqual(found["total_drop"][0] / total, 1.0, delta=1e-7)
 
     def test_rows_do_not_depend_on_ranks(self):
-        text = deck(audit={"width": [3, 24], "epsilon": [1e-1, 1e-2], "seeds": [0, 7]}, training={"tolerance": 1e-9})
+        # Few samples: with several ranks a case, a step is nearly all communication.
+        text = deck(data={"samples": 48}, audit={"width": [3, 24], "seeds": [0, 7], "outputs": 60},
+                    training={"tolerance": 1e-8})
         runs = together(lambda: self.audit("r0", text),
                         lambda: self.audit("r3", text, ranks=3),
                         lambda: self.audit("r32", text, "--set", "audit.ranks_per_case=2", ranks=3))
@@ -125,10 +127,10 @@ class Audit(Case):
             for name, values in runs[0][0].items():
                 if "steps" in name or values.dtype == object:
                     continue
-                np.testing.assert_allclose(other[name], values, rtol=2e-4, atol=1e-7, err_msg=name)
+                np.testing.assert_allclose(other[name], values, rtol=1e-3, atol=1e-6, err_msg=name)
 
     def test_killed_and_rerun_it_has_the_same_rows(self):
-        text = deck(audit={"width": [2, 16, 64], "seed_count": 4}, training={"tolerance": 1e-8})
+        text = deck(audit={"width": [2, 16, 64], "seed_count": 4})
         path = self.write("killed.toml", text)
         whole, _ = self.audit("whole", text, ranks=2)
         folder = self.folder / "killed"
@@ -137,13 +139,13 @@ class Audit(Case):
         def some_rows():
             with h5py.File(folder / "result.h5", "r") as file:
                 return file["audit/failed"].shape[0] >= 3
-        wait_until(some_rows, "three rows", timeout=60)
+        wait_until(some_rows, "three rows", timeout=120)
         kill_ranks(process)
         with h5py.File(folder / "result.h5", "r") as file:
             kept = min(file[f"audit/{name}"].shape[0] for name in ("failed", "remainder", "t1"))
             before = {name: file[f"audit/{name}"][:kept] for name in ("remainder", "gap", "t1")}
         self.assertLess(kept, 12, "it was killed too late to show anything")
-        done = self.good(nqf("audit", path, "--output", folder, "--restart", ranks=2, timeout=120))
+        done = self.good(nqf("audit", path, "--output", folder, "--restart", ranks=2, timeout=240))
         self.assertRegex(done.out, rf"12 cases, {kept} done before")
         again = contents(folder / "result.h5", "audit")
         for name, values in before.items():
@@ -162,7 +164,8 @@ class Audit(Case):
 
     def test_a_failing_case_does_not_lose_the_others(self):
         # From ε = 1e-40 the run is so much longer that a step limit meant for 1e-1 is too small.
-        text = deck(audit={"epsilon": [1e-1, 1e-40, 1e-2], "seed_count": 2, "outputs": 50}, solver={"max_steps": 40})
+        text = deck(audit={"epsilon": [1e-1, 1e-40, 1e-2], "seed_count": 2, "outputs": 50},
+                    data={"samples": 48}, solver={"max_steps": 40})
         for ranks, options in ((0, ()), (3, ("--set", "audit.ranks_per_case=2"))):
             found, done = self.audit(f"failing{ranks}", text, *options, ranks=ranks)
             np.testing.assert_array_equal(found["failed"], [0, 0, 1, 1, 0, 0])
@@ -171,7 +174,8 @@ class Audit(Case):
             self.assertIn("solver.max_steps", failures[2])
             self.assertEqual(failures[0], "")
             self.assertIn("failed: perceptron tanh, epsilon 1e-40", done.out)
-        every = nqf("audit", self.write("all.toml", text), "--output", self.folder / "all", "--set", "audit.epsilon=[1e-40]")
+        every = nqf("audit", self.write("all.toml", text), "--output", self.folder / "all", "--set", "audit.epsilon=[1e-40]",
+                    timeout=120)
         self.assertEqual(every.status, 1, every)
         self.assertIn("all 2 cases failed", every.err)
 
@@ -180,6 +184,7 @@ class Audit(Case):
                             (deck(audit={"activations": ["relu"]}), ("activation", "relu")),
                             (deck(audit={"seeds": [1, 1]}), ("seeds", "twice")),
                             (deck(audit={"modules": ["query_key"]}), ("[module]",)),
+                            (deck(data={"shape": [4, 2]}), ("perceptron", "[4, 2]")),
                             (deck(module={"kind": "phase_retrieval"}), ("its own normal form",)),
                             (deck(training={"algorithm": "sgd", "learning_rate": 0.1}), ("algorithm", "flow")),
                             (deck(audit={"epsilon": [-1.0]}), ("epsilon", "positive"))):
