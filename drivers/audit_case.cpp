@@ -9,30 +9,19 @@
 #include "audit_curve.hpp"
 #include "audit_units.hpp"
 #include "nqf/dynamics/factor_flow.hpp"
-#include "nqf/network/make_layer.hpp"
+#include "nqf/dynamics/network_system.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "nqf/solver/module_modes.hpp"
 #include "nqf/solver/training_evolution.hpp"
 #include "nqf/structure/module_problem.hpp"
 #include "nqf/theory/logistic.hpp"
 #include "nqf/theory/power_law_fit.hpp"
-#include "original_flow.hpp"
 
 namespace nqf::drivers {
 
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-WholeSamples gather_samples(const parallel::Comm& comm, const structure::ModuleProblem& problem) {
-  if (!problem.op)
-    throw UserError("[data]: an audit needs the samples themselves, and these are only streamed; ask for fewer");
-  return {.count = problem.train.rows.global_size(),
-          .n_outputs = problem.train.shape.n_outputs,
-          .x = comm.all_gather(std::span<const double>(problem.train.x)),
-          .y = comm.all_gather(std::span<const double>(problem.train.y)),
-          .weight = comm.all_gather(std::span<const double>(problem.train.weight))};
-}
 
 /// out_k = Σ over columns (e_k·w)².
 void mode_strengths(const solver::ModuleModes& modes, std::span<const double> w, std::int64_t p,
@@ -70,13 +59,11 @@ double end_time(const deck::Deck& deck, const solver::ModuleModes& modes, const 
 AuditResult run_audit_case(const parallel::Comm& comm, const deck::Deck& deck) {
   // Samples, both variants of the module, W(0) of all units and compressed.
   auto problem = structure::make_module_problem(comm, deck);
-  const auto samples = gather_samples(comm, problem);
+  const auto samples = dynamics::gather_samples(comm, problem);
   const std::int64_t p = problem.n_parameters, d = deck.weights.width;
-  const network::LayerShape shape{.input = problem.train.shape.input, .n_outputs = samples.n_outputs, .width = d};
-  const auto module = network::complete_module(comm, deck);
-  const auto original = network::make_layer(comm, module, shape, network::Variant::original);
-  const auto form = network::make_layer(comm, module, shape, network::Variant::quadratic);
-  const auto w0 = draw_units(comm, deck.weights, p);
+  const auto original = dynamics::make_network_objective(comm, deck, problem, dynamics::NetworkSide::original);
+  const auto form = dynamics::make_network_objective(comm, deck, problem, dynamics::NetworkSide::form);
+  const auto w0 = dynamics::draw_units(comm, deck, *original, *original);
   const auto initial = compress_units(comm, w0, p, d, problem.objective->has_sum_terms());
 
   // The normal form's run.
@@ -113,14 +100,14 @@ AuditResult run_audit_case(const parallel::Comm& comm, const deck::Deck& deck) {
   });
   const double loss_t1 = second.loss.back();
   const auto w1 = lift_units(comm, initial, w1_compressed, w0);
-  const auto remainder = measure_remainder(*original, *form, samples, w1);
+  const auto remainder = measure_remainder(*original, *form, *samples.train, w1);
   // Two rooms compute the form by different routes: what they say of the same weights must agree.
   if (std::abs(remainder.form_loss - loss_t1) > 1e-6 * curve.loss.front())
     throw RunError(fmt::format("the normal form of all {} units has the loss {:.12g} at t1, compressed {:.12g}", d,
                                remainder.form_loss, loss_t1));
   result.remainder = remainder.relative;
   result.remainder_order =
-      remainder_order(*original, *form, samples, w0, std::sqrt(static_cast<double>(d)) / deck.weights.epsilon);
+      remainder_order(*original, *form, *samples.train, w0, std::sqrt(static_cast<double>(d)) / deck.weights.epsilon);
 
   for (std::int64_t k = 0; k < n_modes; ++k) {
     const auto i = static_cast<std::size_t>(k);
@@ -135,19 +122,19 @@ AuditResult run_audit_case(const parallel::Comm& comm, const deck::Deck& deck) {
   result.gap = result.horizon = result.original_final_loss = result.exponent = result.exponent_error = nan;
   result.trained = deck.audit.train_up_to == 0 || d <= deck.audit.train_up_to;
   if (result.trained) {
-    OriginalFlow original_flow(*original, samples, w0);
-    const auto own = static_cast<std::size_t>(original->n_local_weights());
-    const Probe of_original{.loss = [&](std::span<const double>) { return original_flow.last_loss(); },
+    const auto original_flow =
+        dynamics::make_network_flow(comm, deck, problem, samples, dynamics::NetworkSide::original);
+    const Probe of_original{.loss = [&](std::span<const double> state) { return original_flow->loss(state); },
                             .strengths =
                                 [&](std::span<const double> state, std::span<double> out) {
-                                  mode_strengths(modes, state.first(own), p, out);
+                                  mode_strengths(modes, original_flow->weights(state), p, out);
                                   comm.sum_in_place(out);
                                 },
                             .n_modes = n_modes};
     auto all_times = times;
     const auto at = static_cast<std::size_t>(std::lower_bound(times.begin(), times.end(), drop.time) - times.begin());
     all_times.insert(all_times.begin() + static_cast<std::ptrdiff_t>(at), drop.time);
-    auto trained = record_curve(original_flow, training, deck.solver, all_times, of_original);
+    auto trained = record_curve(*original_flow, training, deck.solver, all_times, of_original);
     result.gap = std::abs(trained.loss[at] - loss_t1) / drop.total;
     trained.erase(at);
     result.horizon = horizon(curve, trained, deck.audit.loss_tolerance * drop.total);

@@ -50,7 +50,7 @@ struct AuditResult {
 };
 
 /// Trains the normal form, compressed, and the original from the same W(0): entries N(0, ε²/d), a function of seed,
-/// unit and row alone, the numbers that [weights] units = "kept" draws. The weights of all d units at t₁ come from the
+/// unit and row alone, the numbers that run draws for the original. The weights of all d units at t₁ come from the
 /// compressed flow: it is affine in W(0), W(t) = P(t) W(0) + c(t) 1ᵀ, and P and c are read off W'(0) and W'(t₁)
 /// (THEORY §3), so that the form costs the same at any width. It is integrated twice, the second time to t₁, and no
 /// states are kept.

@@ -38,6 +38,8 @@ void check_deck(const deck::Deck& deck) {
   if (training.weight_decay != 0.0) refuse(training.place, "[training] weight_decay: an audit goes without, 0");
   if (deck.weights.initial != deck::InitialWeights::gaussian)
     refuse(deck.weights.place, "[weights] initial: an audit draws the weights of every unit, \"gaussian\"");
+  if (deck.network.is_stack() || deck.network.has_original())
+    refuse(deck.network.place, "[network]: an audit is of one module, and trains original and normal form by itself");
   if (deck.weights.rank != 0) refuse(deck.weights.place, "[weights] rank: an audit keeps the normal form exact, 0");
 }
 

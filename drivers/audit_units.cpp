@@ -11,7 +11,6 @@
 #include "nqf/parallel/blas.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "nqf/parallel/narrow.hpp"
-#include "nqf/parallel/random.hpp"
 
 extern "C" {
 void dgesv_(const int* n, const int* nrhs, double* a, const int* lda, int* ipiv, double* b, const int* ldb, int* info);
@@ -21,20 +20,19 @@ namespace nqf::drivers {
 
 namespace {
 
-constexpr std::uint64_t entry_stream = 0x5730;  // that of [weights] units, so that `run` starts from the same W(0)
-
 struct Difference {
   double distance = 0.0, size = 0.0, form_loss = 0.0;
 };
 
-Difference difference(network::Layer& original, network::Layer& form, const WholeSamples& samples, std::int64_t count,
-                      std::span<const double> w) {
-  const auto m = static_cast<std::size_t>(samples.n_outputs), n = static_cast<std::size_t>(count) * m;
+Difference difference(dynamics::NetworkObjective& original, dynamics::NetworkObjective& form,
+                      const dynamics::WholeSamples& samples, std::int64_t count, std::span<const double> w) {
+  const auto m = static_cast<std::size_t>(samples.shape.n_outputs), n = static_cast<std::size_t>(count) * m;
   std::vector<double> f(n), quadratic(n), dark(n);
   const std::vector<double> zero(w.size(), 0.0);
-  original.forward(count, samples.x, w, f);
-  form.forward(count, samples.x, zero, dark);
-  form.forward(count, samples.x, w, quadratic);
+  const auto x = std::span(samples.x).first(static_cast<std::size_t>(count * samples.shape.input_size()));
+  original.outputs(x, w, f);
+  form.outputs(x, zero, dark);
+  form.outputs(x, w, quadratic);
   Difference d;
   for (std::size_t j = 0; j < n; ++j) {
     const double weight = samples.weight[j / m], off = f[j] - quadratic[j], size = quadratic[j] - dark[j],
@@ -49,20 +47,6 @@ Difference difference(network::Layer& original, network::Layer& form, const Whol
 }
 
 }  // namespace
-
-std::vector<double> draw_units(const parallel::Comm& comm, const deck::WeightsOptions& weights, std::int64_t p) {
-  std::vector<double> w;
-  parallel::collectively(comm, [&] {
-    const parallel::Partition units(weights.width, comm);
-    const double scale = weights.epsilon / std::sqrt(static_cast<double>(weights.width));
-    const parallel::RandomStream normals(static_cast<std::uint64_t>(weights.seed), entry_stream);
-    w.reserve(static_cast<std::size_t>(p * units.local_size()));
-    for (std::int64_t i = units.begin(); i < units.end(); ++i)
-      for (std::int64_t a = 0; a < p; ++a)
-        w.push_back(scale * normals.normal(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(i)));
-  });
-  return w;
-}
 
 dynamics::CompressedWeights compress_units(const parallel::Comm& comm, std::span<const double> units, std::int64_t p,
                                            std::int64_t d, bool with_sum) {
@@ -108,17 +92,17 @@ std::vector<double> lift_units(const parallel::Comm& comm, const dynamics::Compr
   return lifted;
 }
 
-Remainder measure_remainder(network::Layer& original, network::Layer& form, const WholeSamples& samples,
-                            std::span<const double> units) {
-  const auto d = difference(original, form, samples, samples.count, units);
+Remainder measure_remainder(dynamics::NetworkObjective& original, dynamics::NetworkObjective& form,
+                            const dynamics::WholeSamples& samples, std::span<const double> units) {
+  const auto d = difference(original, form, samples, samples.size, units);
   return {.relative = d.distance / d.size, .form_loss = d.form_loss};
 }
 
-double remainder_order(network::Layer& original, network::Layer& form, const WholeSamples& samples,
-                       std::span<const double> units, double unit_scale) {
+double remainder_order(dynamics::NetworkObjective& original, dynamics::NetworkObjective& form,
+                       const dynamics::WholeSamples& samples, std::span<const double> units, double unit_scale) {
   constexpr double small = 1e-3, rounding = 1e-11;
   constexpr int most_halvings = 40;
-  const std::int64_t count = std::min<std::int64_t>(samples.count, 32);
+  const std::int64_t count = std::min<std::int64_t>(samples.size, 32);
   std::vector<double> w(units.size());
   std::array<double, 4> log_distance{};
   std::size_t found = 0;

@@ -4,16 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "nqf/deck/module.hpp"
+#include "nqf/dynamics/network_objective.hpp"
 #include "nqf/dynamics/training_system.hpp"
-#include "nqf/network/layer.hpp"
-#include "original_flow.hpp"
 
 namespace nqf::drivers {
-
-/// This rank's units of W(0) [p × d], Partition(d): entries N(0, ε²/d) by (seed, unit, row), the same on any number of
-/// ranks. Collective (memory may run out on one rank).
-std::vector<double> draw_units(const parallel::Comm& comm, const deck::WeightsOptions& weights, std::int64_t p);
 
 /// W' [p × r] and o of all units, whole on every rank (THEORY §3). Collective.
 dynamics::CompressedWeights compress_units(const parallel::Comm& comm, std::span<const double> units, std::int64_t p,
@@ -29,14 +23,14 @@ struct Remainder {
   double relative = 0.0;  ///< R = ‖f_orig(W) − f_nqf(W)‖ / ‖f_nqf(W) − f0‖, norms by the samples' weights
   double form_loss = 0.0;
 };
-/// Collective: three reductions of outputs.
-Remainder measure_remainder(network::Layer& original, network::Layer& form, const WholeSamples& samples,
-                            std::span<const double> units);
+/// `units`: this rank's, p d/ranks numbers. Collective: three passes over the samples.
+Remainder measure_remainder(dynamics::NetworkObjective& original, dynamics::NetworkObjective& form,
+                            const dynamics::WholeSamples& samples, std::span<const double> units);
 
 /// Slope of ln ‖f_orig(σW) − f_nqf(σW)‖ against ln σ (least squares over four halvings of σ), W = unit_scale × `units`
 /// of entries N(0, 1), from the first σ = 1, ½, ¼ … with R < 1e-3 on. On the first 32 samples. NaN where the difference
 /// is rounding. Collective.
-double remainder_order(network::Layer& original, network::Layer& form, const WholeSamples& samples,
-                       std::span<const double> units, double unit_scale);
+double remainder_order(dynamics::NetworkObjective& original, dynamics::NetworkObjective& form,
+                       const dynamics::WholeSamples& samples, std::span<const double> units, double unit_scale);
 
 }  // namespace nqf::drivers
