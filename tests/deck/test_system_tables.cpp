@@ -56,7 +56,8 @@ TEST(Tables, UnknownOnesNameTheNearest) {
   EXPECT_EQ(error_of("titel = 'x'\n"), "deck.toml:1: titel: unknown key, did you mean title?");
   EXPECT_EQ(error_of("[physics]\n"),
             "deck.toml:1: [physics]: unknown table, valid are title, system, modes, diagonal_network, samples, "
-            "single_sample, module, data, weights, training, tangent_kernel, initial, time, solver, output, fit, "
+            "single_sample, module, data, weights, training, tangent_kernel, network, audit, initial, time, solver, "
+            "output, fit, "
             "checkpoint, case");
   EXPECT_EQ(error_of("time = 3\n"), "deck.toml:1: time: expected a table [time], got an integer: 3");
   EXPECT_EQ(error_of("[[time]]\nend = 3\n"), "deck.toml:1: time: expected a table [time], got a list: [{ end = 3 }]");

@@ -145,11 +145,13 @@ TEST(RunLoop, ALossThatRisesEndsTheRunNamingTheTime) {
   schedule.output_times = test::equal_times(10.0, 10);
   ScriptedEvolution by_output(0.3, rising);
   EXPECT_EQ(error_of(by_output, schedule),
-            "the loss rose from 0.8 to 0.81 at t = 3: along a gradient flow it cannot; tighten solver.atol");
+            "the loss rose from 0.8 to 0.81 at t = 3: along a gradient flow it cannot; tighten solver.atol, of a "
+            "module training.tolerance");
   ScriptedEvolution by_step(0.5, rising);
   by_step.watched_by_step = true;
   EXPECT_EQ(error_of(by_step, schedule),
-            "the loss rose from 0.8 to 0.805 at t = 2.5: along a gradient flow it cannot; tighten solver.atol");
+            "the loss rose from 0.8 to 0.805 at t = 2.5: along a gradient flow it cannot; tighten solver.atol, of a "
+            "module training.tolerance");
 }
 
 TEST(RunLoop, ALossThatIsNotANumberEndsTheRun) {
