@@ -271,7 +271,7 @@ class Usage(Case):
     def test_usage_errors_are_said_once_and_on_every_rank(self):
         done = nqf("rum", ranks=3, each_rank=True, timeout=15)
         self.assertEqual(done.rank_statuses, [2, 2, 2], done)
-        self.assertEqual(done.err.count("rum"), 1, done)
+        self.assertEqual(done.err.count("'rum'"), 1, done)
 
 
 if __name__ == "__main__":
