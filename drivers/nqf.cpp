@@ -31,8 +31,7 @@ int main(int argc, char** argv) {
   if (arguments.subcommand == "plot") return nqf::drivers::plot(arguments, argv[0]);
   std::signal(SIGXFSZ,
               SIG_IGN);  // a limit on the size of files is then an error of a write, with a message, not a kill
-  if (arguments.subcommand == "run" || arguments.subcommand == "audit")
-    nqf::solver::StopControl::note_signals_early();
+  if (arguments.subcommand == "run" || arguments.subcommand == "audit") nqf::solver::StopControl::note_signals_early();
   try {
     const nqf::parallel::Session session("nqf", arguments.petsc_options);
     // Errors that reach this point were thrown on every rank (see protect), so every rank finalizes MPI and exits

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "nqf/data/orthonormal.hpp"
 #include "data/refuse.hpp"
 #include "data/streams.hpp"
 #include "nqf/data/array.hpp"
+#include "nqf/data/orthonormal.hpp"
 #include "nqf/parallel/blas.hpp"
 #include "nqf/parallel/narrow.hpp"
 

@@ -18,7 +18,8 @@
 namespace nqf::dynamics {
 
 namespace {
-constexpr std::int64_t panel_width = 64;  // columns of a product at a time: wide enough for BLAS, little waste at corners
+constexpr std::int64_t panel_width =
+    64;  // columns of a product at a time: wide enough for BLAS, little waste at corners
 }
 
 OrderParameterFlow::OrderParameterFlow(structure::Objective& objective, const CompressedWeights& initial,

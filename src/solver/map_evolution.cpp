@@ -26,18 +26,20 @@ MapEvolution::MapEvolution(dynamics::TrainingMap& map, double time, std::span<co
 void MapEvolution::step(double limit) {
   const double from = map_.time_after(step_), to = map_.time_after(step_ + 1), length = to - from;
   if (!(length > 0.0))
-    throw RunError(fmt::format("the learning rate of step {} is too small to move the time t = {:.10g}: the schedule "
-                               "has ended; end the run at this step, or give training.final_rate",
-                               step_, time_));
+    throw RunError(
+        fmt::format("the learning rate of step {} is too small to move the time t = {:.10g}: the schedule "
+                    "has ended; end the run at this step, or give training.final_rate",
+                    step_, time_));
   if (limit < to - same_time * length)
     throw RunError(fmt::format("t = {:.10g} lies between steps {} and {} of the training (t = {:.10g} and {:.10g})",
                                limit, step_, step_ + 1, from, to));
   previous_ = state_;
   previous_time_ = time_;
   if (!map_.advance(step_, state_))
-    throw RunError(fmt::format("the weights are no longer finite after step {} (t = {:.10g}); lower "
-                               "training.learning_rate",
-                               step_, to));
+    throw RunError(
+        fmt::format("the weights are no longer finite after step {} (t = {:.10g}); lower "
+                    "training.learning_rate",
+                    step_, to));
   ++step_;
   time_ = std::abs(limit - to) <= same_time * length ? limit : to;
   work_.step_size = length;

@@ -8,8 +8,8 @@
 
 namespace nqf::dynamics {
 
-/// Discrete training of the compressed weights: the steps of UpdateRule on W' and V', whose rows stay in the span of the
-/// rows of W'(0) and o, so that M, s and f are those of the network of width d (THEORY §3, Theorem 3).
+/// Discrete training of the compressed weights: the steps of UpdateRule on W' and V', whose rows stay in the span of
+/// the rows of W'(0) and o, so that M, s and f are those of the network of width d (THEORY §3, Theorem 3).
 /// State   W' [p × r], then V' [p × r] where the rule has a velocity, column-major, in contiguous blocks over the ranks
 /// Cost    a step is one gather of the state and one gradient; every rank then moves all of it, O(p r)
 /// Memory  gradient and state whole on every rank, at most 3 p r doubles

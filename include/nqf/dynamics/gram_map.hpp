@@ -48,10 +48,10 @@ class GramMap final : public TrainingMap {
   LearningRate learning_rate_;
   parallel::Partition partition_;
   std::unique_ptr<class Gather> gather_;
-  std::vector<double> initial_;           // whole
-  std::vector<double> packed_, gram_;     // whole: state, Ĝ
-  std::vector<double> m_, s_, d_, q_;     // whole: M, s, D = 2S + λ, q
-  std::vector<double> half_, product_;    // own columns: Ĝ T̂ᵀ; D times its first rows
+  std::vector<double> initial_;         // whole
+  std::vector<double> packed_, gram_;   // whole: state, Ĝ
+  std::vector<double> m_, s_, d_, q_;   // whole: M, s, D = 2S + λ, q
+  std::vector<double> half_, product_;  // own columns: Ĝ T̂ᵀ; D times its first rows
 };
 
 }  // namespace nqf::dynamics

@@ -44,11 +44,11 @@ class OrderParameterFlow final : public TrainingFlow {
   double weight_decay_, initial_scale_;
   parallel::Partition partition_;
   std::unique_ptr<class Gather> gather_;
-  std::vector<double> initial_;                        // whole
+  std::vector<double> initial_;                         // whole
   std::vector<double> packed_, m_, s_matrix_, q_, ss_;  // whole: state, M, S, q, S s
-  std::vector<double> panel_;                          // p × panel width
-  std::vector<double> factor_, curvature_, no_sum_;    // Cholesky factor of M, its curvature diagonal
-  std::vector<double> forward_, backward_, shifted_;   // of the local block
+  std::vector<double> panel_;                           // p × panel width
+  std::vector<double> factor_, curvature_, no_sum_;     // Cholesky factor of M, its curvature diagonal
+  std::vector<double> forward_, backward_, shifted_;    // of the local block
 };
 
 }  // namespace nqf::dynamics

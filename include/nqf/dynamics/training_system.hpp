@@ -27,8 +27,8 @@ struct CompressedWeights {
 /// W(0) of table [weights], then cut to its `rank` (Corollary 3):
 ///   gaussian  entries N(0, ε²/d). d ≤ p: W itself, o = 1. d > p: without sum terms the factor of a Wishart matrix,
 ///             W' = (ε/√d) L, L lower triangular by Bartlett (L_ii² ~ χ² with d − i degrees, the rest N(0, 1)); with
-///             them W' = [s/√d, (ε/√d) L], s ~ N(0, ε² 1), degrees d − 1 − i, o = (√d, 0, …): exact at any d. [weights] units: the d units drawn, and
-///             compressed or kept, which takes 8 p d bytes
+///             them W' = [s/√d, (ε/√d) L], s ~ N(0, ε² 1), degrees d − 1 − i, o = (√d, 0, …): exact at any d.
+///             [weights] units: the d units drawn, and compressed or kept, which takes 8 p d bytes
 ///   file      W0 (p × d), compressed to min(d, p) columns (p + 1 with sum terms) by QR
 ///   balanced  M = ε² times a projector of rank k = min(n_u, n_v, d): W' = (ε/√2) [Q_u; Q_v], Q uniform with
 ///             orthonormal columns, so that UᵀU = VᵀV; `block` tells u and v. s = 0 where d > k, o = 1 at d = k

@@ -17,9 +17,9 @@ struct UpdateRule {
   }
   bool has_velocity() const { return algorithm != deck::Algorithm::sgd; }
   const char* name() const {
-    return algorithm == deck::Algorithm::sgd          ? "SGD"
+    return algorithm == deck::Algorithm::sgd        ? "SGD"
            : algorithm == deck::Algorithm::momentum ? "SGD with momentum"
-                                                      : "SGD with Nesterov momentum";
+                                                    : "SGD with Nesterov momentum";
   }
 };
 

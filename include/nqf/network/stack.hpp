@@ -27,12 +27,10 @@ struct StackedLayer {
 /// attention modules), each original, quadratic, or compressed by itself (Theorem 3 for stacks).
 ///
 /// Shapes  A module that takes one vector (perceptron, experts, Fourier) acts on every token of a sequence [T, n] with
-/// the
-///         same weights, unless it is the last layer, where it takes the whole input flattened; attention in front of
-///         another layer has every token as a query and gives [T, m], as the last layer its query is the last token.
+///         the same weights, unless it is the last layer, where it takes the whole input flattened; attention in front
+///         of another layer has every token as a query and gives [T, m], as the last layer its query is the last token.
 /// Weights One array per rank: the local weights of layer after layer, weights_of(l) of them; each layer's units lie
-/// over
-///         the ranks by a partition of their own.
+///         over the ranks by a partition of their own.
 /// Memory  B × (2·sizes of the layers' inputs + the largest) doubles on every rank beside the layers' own.
 class Stack {
  public:
