@@ -31,7 +31,8 @@ struct EpsTraits {
   static void free(Raw raw) noexcept { (void)EPSDestroy(&raw); }
 };
 
-/// What the matrix of PETSc stands for. `pending` carries an exception past the C library.
+/// What the matrix of PETSc stands for. `pending` carries an exception past the C library: from then on products are
+/// zero, so that the solver comes to its end by itself (stopped by an error it would not free what it holds).
 struct Shell {
   const Comm& comm;
   const parallel::Partition& rows;
@@ -48,19 +49,19 @@ PetscErrorCode multiply(Mat matrix, Vec x, Vec y) {
   double* to = nullptr;
   if (const auto code = VecGetArrayRead(x, &from)) return code;
   if (const auto code = VecGetArray(y, &to)) return code;
-  bool good = true;
-  try {
-    const auto n_own = static_cast<std::size_t>(shell.rows.local_size());
-    const auto whole = shell.comm.all_gather(std::span(from, n_own));
-    shell.product(whole, shell.out);
-    std::copy_n(shell.out.begin() + shell.rows.begin(), n_own, to);
-  } catch (...) {
-    shell.pending = std::current_exception();
-    good = false;
+  const auto n_own = static_cast<std::size_t>(shell.rows.local_size());
+  std::fill_n(to, n_own, 0.0);
+  if (!shell.pending) {
+    try {
+      const auto whole = shell.comm.all_gather(std::span(from, n_own));
+      shell.product(whole, shell.out);
+      std::copy_n(shell.out.begin() + shell.rows.begin(), n_own, to);
+    } catch (...) {
+      shell.pending = std::current_exception();
+    }
   }
   (void)VecRestoreArray(y, &to);
-  (void)VecRestoreArrayRead(x, &from);
-  return good ? 0 : PETSC_ERR_LIB;
+  return VecRestoreArrayRead(x, &from);
 }
 
 /// Residual over the largest |λ| met so far: a value that is zero to rounding has no relative accuracy of its own, and
