@@ -5,8 +5,7 @@
 #include <limits>
 
 #include "case.hpp"
-#include "deck_identity.hpp"
-#include "nqf/parallel/errors.hpp"
+#include "case_record.hpp"
 #include "nqf/theory/tangent_kernel.hpp"
 
 namespace nqf::drivers {
@@ -217,23 +216,7 @@ void ModuleRecord::checkpoint(const solver::Progress& progress) {
   write_snapshots();
   flush();
   record::CheckpointData data;
-  data.texts["case"] = deck_.case_name;
-  data.texts["identity"] = identity_of(deck_.resolved_text);
-  data.reals["time"] = progress.time;
-  data.reals["loss_at_start"] = progress.loss_at_start;
-  data.integers["outputs_written"] = progress.outputs_written;
-  data.integers["events_written"] = progress.events_written;
-  data.real_arrays["fingerprint"] = fingerprint_;
-  const auto& work = progress.work;
-  data.reals["step_size"] = work.step_size;
-  data.integer_arrays["work"] = {work.order,
-                                 work.steps,
-                                 work.rhs_evaluations,
-                                 work.newton_iterations,
-                                 work.linear_iterations,
-                                 work.factorisations,
-                                 work.error_test_failures,
-                                 work.newton_size};
+  put_progress(data, deck_, progress, fingerprint_);
   data.real_arrays["series_time"] = times_;
   data.real_arrays["series_loss"] = losses_;
   data.real_arrays["series_drift"] = drifts_;
@@ -250,14 +233,7 @@ void ModuleRecord::checkpoint(const solver::Progress& progress) {
 }
 
 solver::Progress module_progress_of(const record::CheckpointData& data, const parallel::Partition& state) {
-  solver::Progress progress;
-  progress.time = data.real("time");
-  progress.loss_at_start = data.real("loss_at_start");
-  progress.outputs_written = data.integer("outputs_written");
-  progress.events_written = data.integer("events_written");
-  const auto& work = data.integer_array("work");
-  if (work.size() != 8) throw RunError("the checkpoint's work counters are not as this version writes them");
-  progress.work = {data.real("step_size"), work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7]};
+  auto progress = get_progress(data);
   progress.state = data.distributed_real("state", state.global_size());
   return progress;
 }
@@ -313,28 +289,12 @@ theory::PowerLawFit ModuleRecord::finish(const deck::FitOptions& options, const 
   std::vector<double> excess(losses_);
   for (double& loss : excess) loss -= options.final_loss;
   fit = theory::fit_power_law(times_, excess, fit_options);
-  const auto put = [&](const std::string& name, double value, const std::string& units, const std::string& meaning) {
-    scope_.write_array("fit/" + name, std::span<const double>(&value, 1), {units, meaning});
-  };
-  put("exponent", fit.exponent, "1", "exponent of the fitted power law loss ~ t^exponent; NaN if refused");
-  put("standard_error", fit.standard_error, "1", "standard error of the exponent");
-  put("predicted", nan, "1", "exponent that theory predicts; NaN if it has none");
-  const double window[2] = {fit.window.begin, fit.window.end};
-  scope_.write_array("fit/window", std::span<const double>(window), {"time", "window of the fit"});
-  scope_.write_array("fit/local_slope", std::span<const double>(fit.local_slope),
-                     {"1", "local slope d ln(excess loss)/d ln t at the output times", {"series/time"}});
-  scope_.set_attribute("fit", "accepted", fit.accepted);
-  scope_.set_attribute("fit", "reason", fit.reason);
-  scope_.set_attribute("fit", "points", fit.n_points);
+  write_power_law(scope_, fit, nan);
   return fit;
 }
 
 void ModuleRecord::set_outcome(const solver::RunOutcome& outcome) {
-  scope_.set_attribute("", "end_time", outcome.time);
-  scope_.set_attribute("", "complete", outcome.complete);
-  scope_.set_attribute(
-      "", "termination_reason",
-      outcome.complete ? std::string("end time reached") : std::string("stopped by ") + describe(outcome.stopped_by));
+  write_outcome(scope_, outcome);
   if (companion_) {
     scope_.set_attribute("series/original_loss", "divergence_level", deck_.network.divergence_level);
     scope_.set_attribute("series/original_loss", "divergence_time", companion_->divergence_time());
@@ -343,8 +303,7 @@ void ModuleRecord::set_outcome(const solver::RunOutcome& outcome) {
 }
 
 void ModuleRecord::set_unfinished() {
-  scope_.set_attribute("", "complete", false);
-  scope_.set_attribute("", "termination_reason", "still running, or killed");
+  write_unfinished(scope_);
 }
 
 }  // namespace nqf::drivers

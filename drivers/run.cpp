@@ -142,10 +142,7 @@ int run(const parallel::Session& session, const Arguments& arguments) {
   }
 
   if (loaded) check_finished_cases(deck, first, file);
-  const auto stop_file_exists = [&] {
-    std::error_code ignored;  // a file system that does not answer is no reason to stop
-    return std::filesystem::exists(directory.file("stop"), ignored);
-  };
+  const auto stop_file_exists = [&] { return directory.stop_requested(); };
   solver::StopControl stop(comm, stop_file_exists, arguments.wall_time, deck.cases.front().checkpoint.stop_grace);
   if (first != 0) prepared.reset();
   Campaign campaign{session, deck, file, checkpoints, stop, log};

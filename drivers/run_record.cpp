@@ -5,8 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "deck_identity.hpp"
-#include "nqf/parallel/errors.hpp"
+#include "case_record.hpp"
 
 namespace nqf::drivers {
 
@@ -210,24 +209,8 @@ std::int64_t RunRecord::snapshots_among(std::int64_t outputs) const {
 void RunRecord::checkpoint(const solver::Progress& progress) {
   flush();
   record::CheckpointData data;
-  data.texts["case"] = deck_.case_name;
-  data.texts["identity"] = identity_of(deck_.resolved_text);
-  data.reals["time"] = progress.time;
-  data.reals["loss_at_start"] = progress.loss_at_start;
-  data.integers["outputs_written"] = progress.outputs_written;
-  data.integers["events_written"] = progress.events_written;
+  put_progress(data, deck_, progress, fingerprint_);
   data.integers["modes"] = system_.modes.global_size();
-  data.real_arrays["fingerprint"] = fingerprint_;
-  const auto& work = progress.work;
-  data.reals["step_size"] = work.step_size;
-  data.integer_arrays["work"] = {work.order,
-                                 work.steps,
-                                 work.rhs_evaluations,
-                                 work.newton_iterations,
-                                 work.linear_iterations,
-                                 work.factorisations,
-                                 work.error_test_failures,
-                                 work.newton_size};
   data.real_arrays["series_time"] = times_;
   data.real_arrays["series_loss"] = losses_;
   auto& shown = data.real_arrays["shown_events"];
@@ -241,14 +224,7 @@ void RunRecord::checkpoint(const solver::Progress& progress) {
 }
 
 solver::Progress progress_of(const record::CheckpointData& data, std::int64_t n_modes) {
-  solver::Progress progress;
-  progress.time = data.real("time");
-  progress.loss_at_start = data.real("loss_at_start");
-  progress.outputs_written = data.integer("outputs_written");
-  progress.events_written = data.integer("events_written");
-  const auto& work = data.integer_array("work");
-  if (work.size() != 8) throw RunError("the checkpoint's work counters are not as this version writes them");
-  progress.work = {data.real("step_size"), work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7]};
+  auto progress = get_progress(data);
   progress.state = data.distributed_real("state", n_modes);
   progress.lit = data.distributed_flag("lit", n_modes);
   progress.ignitions = data.distributed_integer("ignitions", n_modes);
@@ -291,35 +267,17 @@ theory::PowerLawFit RunRecord::write_fit(const deck::FitOptions& options) {
   std::vector<double> excess(losses_);
   for (double& loss : excess) loss -= *prediction_.final_loss;
   const auto fit = theory::fit_power_law(times_, excess, fit_options);
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  const auto put = [&](const std::string& name, double value, const std::string& units, const std::string& meaning) {
-    scope_.write_array("fit/" + name, std::span<const double>(&value, 1), {units, meaning});
-  };
-  put("exponent", fit.exponent, "1", "exponent of the fitted power law excess loss ~ t^exponent; NaN if refused");
-  put("standard_error", fit.standard_error, "1", "standard error of the exponent");
-  put("predicted", prediction_.exponent && prediction_.exponent->applies ? prediction_.exponent->value : nan, "1",
-      "exponent that theory predicts from the deck's power laws; NaN if it has none");
-  const double window[2] = {fit.window.begin, fit.window.end};
-  scope_.write_array("fit/window", std::span<const double>(window), {"time", "window of the fit"});
-  scope_.write_array("fit/local_slope", std::span<const double>(fit.local_slope),
-                     {"1", "local slope d ln(excess loss)/d ln t at the output times", {"series/time"}});
-  scope_.set_attribute("fit", "accepted", fit.accepted);
-  scope_.set_attribute("fit", "reason", fit.reason);
-  scope_.set_attribute("fit", "points", fit.n_points);
+  const bool predicted = prediction_.exponent && prediction_.exponent->applies;
+  write_power_law(scope_, fit, predicted ? prediction_.exponent->value : std::nan(""));
   return fit;
 }
 
 void RunRecord::set_outcome(const solver::RunOutcome& outcome) {
-  scope_.set_attribute("", "end_time", outcome.time);
-  scope_.set_attribute("", "complete", outcome.complete);
-  scope_.set_attribute(
-      "", "termination_reason",
-      outcome.complete ? std::string("end time reached") : std::string("stopped by ") + describe(outcome.stopped_by));
+  write_outcome(scope_, outcome);
 }
 
 void RunRecord::set_unfinished() {
-  scope_.set_attribute("", "complete", false);
-  scope_.set_attribute("", "termination_reason", "still running, or killed");
+  write_unfinished(scope_);
 }
 
 }  // namespace nqf::drivers

@@ -4,13 +4,13 @@
 #include <cmath>
 #include <limits>
 
+#include "dynamics/log_range.hpp"
 #include "nqf/parallel/blas.hpp"
 #include "nqf/parallel/narrow.hpp"
 
 namespace nqf::dynamics {
 
 namespace {
-constexpr double log_overflow = 690.0;
 // A flop of the Cholesky factorisation runs from cache, one of C z from memory: about this many to one.
 constexpr double cache_gain = 6.0;
 constexpr double solves_per_setup = 10.0;

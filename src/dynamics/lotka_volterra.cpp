@@ -5,12 +5,9 @@
 #include <limits>
 
 #include "dynamics/lit_set_system.hpp"
+#include "dynamics/log_range.hpp"
 
 namespace nqf::dynamics {
-
-namespace {
-constexpr double log_overflow = 690.0;
-}
 
 LotkaVolterra::LotkaVolterra(structure::Interaction& interaction, double rate_tolerance)
     : interaction_(interaction),

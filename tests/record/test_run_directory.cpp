@@ -75,8 +75,11 @@ TEST(RunDirectory, AStopFileStopsTheRunButNotTheNextOne) {
   {
     const RunDirectory directory(world(), scratch.path());
     EXPECT_FALSE(directory.stop_requested());
+    world().barrier();  // each rank looks by itself
     touch(directory.file("stop"));
+    world().barrier();
     EXPECT_TRUE(directory.stop_requested());
+    world().barrier();
   }
   const RunDirectory next(world(), scratch.path());
   EXPECT_FALSE(next.stop_requested());

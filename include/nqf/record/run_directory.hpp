@@ -24,7 +24,7 @@ class RunDirectory {
   std::string result_path() const { return file("result.h5"); }
 
   bool result_exists() const;
-  /// True if someone has made DIR/stop since this object was constructed.
+  /// True if someone has made DIR/stop since this object was constructed, as this rank sees it. Not collective.
   bool stop_requested() const;
   /// False if the file system offers no locks: the run goes on without one, and its log should say so.
   bool is_locked() const noexcept { return locked_; }
