@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "audit_curve.hpp"
 #include "audit_units.hpp"
 #include "nqf/dynamics/factor_flow.hpp"
 #include "nqf/dynamics/network_system.hpp"
+#include "nqf/numbers.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "nqf/solver/module_modes.hpp"
 #include "nqf/solver/training_evolution.hpp"
@@ -20,8 +20,6 @@
 namespace nqf::drivers {
 
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// out_k = Σ over columns (e_k·w)².
 void mode_strengths(const solver::ModuleModes& modes, std::span<const double> w, std::int64_t p,

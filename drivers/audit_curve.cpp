@@ -4,16 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "nqf/numbers.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "nqf/solver/training_evolution.hpp"
 
 namespace nqf::drivers {
 
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 double largest(std::span<const double> values) {
   return values.empty() ? 0.0 : *std::max_element(values.begin(), values.end());

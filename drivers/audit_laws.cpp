@@ -4,15 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
+
+#include "nqf/numbers.hpp"
 
 namespace nqf::drivers {
 
 namespace {
 
 constexpr std::int64_t fit_from = 64;  // units: fewer are not yet in the range of the law (THEORY §7)
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 double median(std::vector<double> values) {
   std::erase_if(values, [](double v) { return std::isnan(v); });

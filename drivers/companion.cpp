@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "nqf/numbers.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "nqf/solver/map_evolution.hpp"
 #include "nqf/solver/training_evolution.hpp"
@@ -12,7 +12,6 @@ namespace nqf::drivers {
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t most_samples = 1024;     // outputs are compared on
 constexpr std::int64_t most_parameters = 2000;  // p beyond which M is not formed at every output
 

@@ -6,6 +6,7 @@
 
 #include "case.hpp"
 #include "case_record.hpp"
+#include "nqf/numbers.hpp"
 #include "nqf/theory/tangent_kernel.hpp"
 
 namespace nqf::drivers {
@@ -14,7 +15,6 @@ namespace {
 
 using record::ColumnType;
 constexpr std::size_t events_to_keep = 1000;
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "nqf/numbers.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "nqf/structure/dense_interaction.hpp"
 #include "nqf/theory/logistic.hpp"
@@ -18,7 +19,6 @@ namespace nqf::drivers {
 namespace {
 
 using structure::ModeSystem;
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// The interaction as theory's callbacks: every rank calls them alike and gets all entries.
 theory::Coupling as_coupling(structure::Interaction& interaction) {

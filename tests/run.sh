@@ -23,7 +23,8 @@ esac
 
 [ -n "${NQF_NO_INSTALL:-}" ] || bash jobscripts/install_packages.sh
 
-if ! log=$(cmake --preset "$preset" -B "$build" -DNQF_BUILD_TESTS=ON -DNQF_WARNINGS_AS_ERRORS=ON 2>&1); then
+# Eight files as one unit compile three times as fast; whoever edits files builds without.
+if ! log=$(cmake --preset "$preset" -B "$build" -DNQF_BUILD_TESTS=ON -DNQF_WARNINGS_AS_ERRORS=ON -DCMAKE_UNITY_BUILD=ON 2>&1); then
   echo "$log" >&2
   exit 1
 fi

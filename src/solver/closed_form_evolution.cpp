@@ -1,12 +1,8 @@
 #include "nqf/solver/closed_form_evolution.hpp"
 
-#include <limits>
+#include "nqf/numbers.hpp"
 
 namespace nqf::solver {
-
-namespace {
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-}
 
 ClosedFormEvolution::ClosedFormEvolution(const parallel::Partition& modes, ClosedForm form, double t0)
     : modes_(modes), form_(std::move(form)), time_(t0), state_(modes.local_size()) {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
+
+#include "nqf/numbers.hpp"
 
 namespace nqf::solver {
 
 namespace {
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 const double log_half = std::log(0.5);
 }  // namespace
 

@@ -7,17 +7,17 @@
 #include <string>
 #include <utility>
 
+#include "nqf/numbers.hpp"
 #include "theory/blas.hpp"
 
 namespace nqf::theory {
 namespace {
 
-constexpr double epsilon = std::numeric_limits<double>::epsilon();
 /// A Schur complement this far below zero is not rounding: C is indefinite.
 constexpr double indefinite = 1e-8;
 
 double rounding_of(std::size_t n) {
-  return 4.0 * epsilon * (16.0 + static_cast<double>(n));
+  return 4.0 * machine_epsilon * (16.0 + static_cast<double>(n));
 }
 
 double dot(std::span<const double> a, std::span<const double> b) {

@@ -2,21 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <sstream>
 #include <stdexcept>
+
+#include "nqf/numbers.hpp"
 
 namespace nqf::theory {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t min_points = 8;
 constexpr double min_span = 10.0;
 /// A window asked for as [a, 10a] is a decade even where 10a is rounded down.
 constexpr double span_rounding = 1e-12;
 
 template <class... Parts>
-PowerLawFit refuse(PowerLawFit fit, const Parts&... parts) {
+PowerLawFit refused(PowerLawFit fit, const Parts&... parts) {
   std::ostringstream reason;
   (reason << ... << parts);
   fit.reason = reason.str();
@@ -56,7 +56,7 @@ PowerLawFit fit_power_law(std::span<const double> time, std::span<const double> 
                                 std::to_string(excess_loss.size()) + " losses");
   PowerLawFit fit;
   for (std::size_t i = 1; i < time.size(); ++i)
-    if (!(time[i] > time[i - 1])) return refuse(fit, "times do not increase at index ", i, ": ", time[i]);
+    if (!(time[i] > time[i - 1])) return refused(fit, "times do not increase at index ", i, ": ", time[i]);
   fit.local_slope = local_slopes(time, excess_loss);
 
   if (options.window)
@@ -64,7 +64,7 @@ PowerLawFit fit_power_law(std::span<const double> time, std::span<const double> 
   else if (options.first_ignition && options.last_ignition)
     fit.window = {10 * *options.first_ignition, *options.last_ignition / 30};
   else
-    return refuse(fit, "no window given, and no first and last ignition times to find one");
+    return refused(fit, "no window given, and no first and last ignition times to find one");
   const TimeWindow asked = fit.window;
   const auto first = std::find_if(time.begin(), time.end(), [](double t) { return t > 0; });
   if (first != time.end()) {
@@ -72,23 +72,23 @@ PowerLawFit fit_power_law(std::span<const double> time, std::span<const double> 
     fit.window.end = std::min(fit.window.end, time.back());
   }
   if (first == time.end() || !(fit.window.begin < fit.window.end))
-    return refuse(fit, "window [", asked.begin, ", ", asked.end, "] is empty or holds no data");
+    return refused(fit, "window [", asked.begin, ", ", asked.end, "] is empty or holds no data");
   if (!(fit.window.end >= min_span * (1 - span_rounding) * fit.window.begin))
-    return refuse(fit, "window [", fit.window.begin, ", ", fit.window.end, "] is less than a decade");
+    return refused(fit, "window [", fit.window.begin, ", ", fit.window.end, "] is less than a decade");
 
   std::vector<double> x, y;
   for (std::size_t i = 0; i < time.size(); ++i) {
     if (time[i] < fit.window.begin || time[i] > fit.window.end) continue;
     if (!(excess_loss[i] > 0) || !std::isfinite(excess_loss[i]))
-      return refuse(fit, "excess loss ", excess_loss[i], " at time ", time[i], " is not positive");
+      return refused(fit, "excess loss ", excess_loss[i], " at time ", time[i], " is not positive");
     x.push_back(std::log(time[i]));
     y.push_back(std::log(excess_loss[i]));
   }
   const std::int64_t n = std::ssize(x);
   fit.n_points = n;
   if (n < min_points)
-    return refuse(fit, n, " points in window [", fit.window.begin, ", ", fit.window.end, "], at least ", min_points,
-                  " are needed");
+    return refused(fit, n, " points in window [", fit.window.begin, ", ", fit.window.end, "], at least ", min_points,
+                   " are needed");
 
   std::vector<double> weight(x.size());
   double sum = 0, mean_x = 0, mean_y = 0;

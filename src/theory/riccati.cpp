@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 
+#include "nqf/numbers.hpp"
 #include "theory/check_modes.hpp"
 #include "theory/lapack.hpp"
 
 namespace nqf::theory {
 namespace {
 
-constexpr double epsilon = std::numeric_limits<double>::epsilon();
 /// Pivot rows are exchanged while an entry of Z_t exceeds this; above 1, so that ties do not exchange for ever.
 constexpr double largest_entry = 2.0;
 /// Y given with more asymmetry than this, relative to its largest entry, is not rounding.
@@ -71,7 +70,7 @@ RiccatiFlow::RiccatiFlow(std::span<const double> y_matrix, std::int64_t p, doubl
 }
 
 double RiccatiFlow::rounding() const {
-  return 4 * epsilon * static_cast<double>(p_ + n_columns_);
+  return 4 * machine_epsilon * static_cast<double>(p_ + n_columns_);
 }
 
 void RiccatiFlow::scale_rows(std::vector<double>& weights, std::span<const double> w0, std::int64_t n_columns) {

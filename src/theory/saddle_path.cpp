@@ -6,13 +6,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "nqf/numbers.hpp"
 #include "theory/active_set.hpp"
 #include "theory/check_modes.hpp"
 
 namespace nqf::theory {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 /// Dark modes within this of the first, relative to the time of the event, light with it (THEORY 4.6).
 constexpr double tie_tolerance = 1e-12;
 /// z is refined until its residual is this many times the rounding of a solve.

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <boost/math/quadrature/gauss_kronrod.hpp>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 #include <string>
 
+#include "nqf/numbers.hpp"
 #include "theory/check_modes.hpp"
 
 namespace nqf::theory {
@@ -14,8 +14,6 @@ namespace {
 
 using Rule = boost::math::quadrature::gauss_kronrod<double, 21>;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double epsilon = std::numeric_limits<double>::epsilon();
 /// Largest difference of the Gauss and the Kronrod value on a panel; the Kronrod value is far better than
 /// this.
 constexpr double panel_tolerance = 1e-11;
@@ -135,7 +133,7 @@ void SingleSample::tabulate_to_root() {
   for (const Term& term : terms_) largest = std::max(largest, std::abs(term.strength));
   end_position_ = -std::log(std::abs(final_tau_));
   // Nearer to the root than this, G is its limit to rounding.
-  const double last = -std::log(0.5 * epsilon / largest);
+  const double last = -std::log(0.5 * machine_epsilon / largest);
   while (end_position_ < last) tabulate(end_position_, end_position_ + panel_width, 0);
   end_rate_ = integrand(end_position_);
 }
@@ -145,7 +143,7 @@ void SingleSample::tabulate_without_root() {
   for (const Term& term : terms_) largest = std::max(largest, std::abs(term.strength));
   double width = terms_.empty() ? 1.0 : panel_width / largest;
   while (end_time_ < last_time) {
-    if (std::abs(output_at(direction_ * end_position_)) <= 0.5 * epsilon * std::abs(target_)) break;
+    if (std::abs(output_at(direction_ * end_position_)) <= 0.5 * machine_epsilon * std::abs(target_)) break;
     double end = end_position_ + width;
     while (!(integrand(end) < 1e10 * last_time)) end = end_position_ + 0.5 * (end - end_position_);
     tabulate(end_position_, end, 0);
@@ -168,7 +166,7 @@ double SingleSample::position(double time) const {
     const double step = std::abs(trial - s);
     reached = panel.time + integrate(panel.begin, trial);
     s = trial;
-    if (step <= 2 * epsilon * std::max(1.0, std::abs(s))) break;
+    if (step <= 2 * machine_epsilon * std::max(1.0, std::abs(s))) break;
     (reached < time ? low : high) = s;
   }
   return s;

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
+#include "nqf/numbers.hpp"
 #include "nqf/theory/logistic.hpp"
 #include "theory/check_modes.hpp"
 
 namespace nqf::theory {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 void replace(std::string& text, const std::string& from, const std::string& to) {
   for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))

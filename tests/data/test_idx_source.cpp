@@ -50,20 +50,20 @@ struct SmallFiles {
   }
 };
 
-struct Loaded {
+struct Images {
   std::int64_t n = 0;
   data::SampleShape shape;
   std::vector<double> x, y;
 };
 
-Loaded loaded(const deck::DataOptions& options, Role role = Role::train) {
+Images read_images(const deck::DataOptions& options, Role role = Role::train) {
   const auto source = data::open_source(world(), options, role);
   const auto set = data::load(world(), *source);
   EXPECT_EQ(static_cast<std::int64_t>(set.x.size()), set.rows.local_size() * set.shape.input_size());
   return {set.rows.global_size(), set.shape, gathered(set.x), gathered(set.y)};
 }
 
-std::string error(const deck::DataOptions& options, Role role = Role::train) {
+std::string open_error(const deck::DataOptions& options, Role role = Role::train) {
   return message_of([&] { data::open_source(world(), options, role); });
 }
 
@@ -72,7 +72,7 @@ std::string error(const deck::DataOptions& options, Role role = Role::train) {
 TEST(IdxSource, LabelsBecomeOneHotOutputsNumbersOrOneClassAgainstTheRest) {
   const SmallFiles files;
   auto options = files.options();
-  auto all = loaded(options);
+  auto all = read_images(options);
   EXPECT_EQ(all.n, 10);
   EXPECT_EQ(all.shape.n_outputs, 4);
   EXPECT_EQ(all.shape.input, (std::vector<std::int64_t>{2, 2}));
@@ -81,11 +81,11 @@ TEST(IdxSource, LabelsBecomeOneHotOutputsNumbersOrOneClassAgainstTheRest) {
     for (std::size_t c = 0; c < 4; ++c) EXPECT_EQ(all.y[4 * i + c], files.classes[i] == c ? 1.0 : 0.0);
 
   options.one_hot = false;
-  EXPECT_EQ(loaded(options).y, std::vector<double>(std::begin(files.classes), std::end(files.classes)));
+  EXPECT_EQ(read_images(options).y, std::vector<double>(std::begin(files.classes), std::end(files.classes)));
 
   options.one_hot = true;
   options.classes = {2, 0};  // others are left out, outputs in this order
-  auto two = loaded(options);
+  auto two = read_images(options);
   EXPECT_EQ(two.y, (std::vector<double>{0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 1, 0}));
   EXPECT_EQ(two.x[4], 20.0);
   EXPECT_EQ(two.x[8], 40.0);
@@ -93,7 +93,7 @@ TEST(IdxSource, LabelsBecomeOneHotOutputsNumbersOrOneClassAgainstTheRest) {
   options.classes = {3};
   options.scale = 0.5;
   options.shape = {4};
-  const auto one = loaded(options);
+  const auto one = read_images(options);
   EXPECT_EQ(one.y, (std::vector<double>{0, 0, 0, 1, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(one.x[12], 15.0);
   EXPECT_EQ(one.shape.input, (std::vector<std::int64_t>{4}));
@@ -103,7 +103,7 @@ TEST(IdxSource, StatisticsAreThoseOfTheTrainingSamplesInTheTestToo) {
   const SmallFiles files;
   auto options = files.with_test();
   options.centre_targets = true;
-  const auto raw = loaded(files.options()), raw_test = loaded(files.with_test(), Role::test);
+  const auto raw = read_images(files.options()), raw_test = read_images(files.with_test(), Role::test);
   double mean[4] = {}, variance[4] = {}, all_mean = 0, all_variance = 0;
   for (std::size_t i = 0; i < 40; ++i) mean[i % 4] += raw.x[i] / 10, all_mean += raw.x[i] / 40;
   for (std::size_t i = 0; i < 40; ++i) {
@@ -113,7 +113,7 @@ TEST(IdxSource, StatisticsAreThoseOfTheTrainingSamplesInTheTestToo) {
   for (const auto kind :
        {deck::Standardisation::centre, deck::Standardisation::global, deck::Standardisation::feature}) {
     options.standardise = kind;
-    const auto train = loaded(options), test = loaded(options, Role::test);
+    const auto train = read_images(options), test = read_images(options, Role::test);
     for (const auto& [made, given] : {std::pair{&train, &raw}, std::pair{&test, &raw_test}})
       for (std::size_t i = 0; i < made->x.size(); ++i) {
         const std::size_t k = i % 4;
@@ -138,7 +138,7 @@ TEST(IdxSource, AFractionForTheTestIsAFixedSubsetOfTheSeed) {
   std::vector<std::set<double>> tests;
   for (const std::int64_t seed : {1, 1, 2, 3, 4}) {
     options.seed = seed;
-    const auto train = loaded(options), test = loaded(options, Role::test);
+    const auto train = read_images(options), test = read_images(options, Role::test);
     EXPECT_EQ(train.n, 7);
     EXPECT_EQ(test.n, 3);
     std::set<double> both, test_only;
@@ -155,12 +155,12 @@ TEST(IdxSource, AFractionForTheTestIsAFixedSubsetOfTheSeed) {
   EXPECT_EQ(tests[0], tests[1]);
   EXPECT_FALSE(tests[0] == tests[2] && tests[0] == tests[3] && tests[0] == tests[4]);
   const auto alone = parallel::Comm::duplicate(MPI_COMM_SELF);
-  EXPECT_EQ(data::load(alone, *data::open_source(alone, options, Role::test)).x, loaded(options, Role::test).x);
+  EXPECT_EQ(data::load(alone, *data::open_source(alone, options, Role::test)).x, read_images(options, Role::test).x);
 
   options.samples = 2;
   options.test_samples = 1;
-  EXPECT_EQ(loaded(options).n, 2);
-  EXPECT_EQ(loaded(options, Role::test).n, 1);
+  EXPECT_EQ(read_images(options).n, 2);
+  EXPECT_EQ(read_images(options, Role::test).n, 1);
 }
 
 TEST(IdxSource, TeachersActOnTheImages) {
@@ -169,38 +169,38 @@ TEST(IdxSource, TeachersActOnTheImages) {
   options.target = deck::TargetKind::linear;
   options.outputs = 2;
   options.spectrum = list_of({3.0}, "data.spectrum");  // rank one: outputs are proportional
-  const auto made = loaded(options);
+  const auto made = read_images(options);
   for (std::size_t i = 2; i < 20; i += 2) EXPECT_NEAR(made.y[i] * made.y[1], made.y[i + 1] * made.y[0], 1e-9);
 
   options.target = deck::TargetKind::module;
-  EXPECT_EQ(loaded(options).y, std::vector<double>(20, 0.0));
+  EXPECT_EQ(read_images(options).y, std::vector<double>(20, 0.0));
 }
 
 TEST(IdxSource, WhatDoesNotFitIsNamed) {
   const SmallFiles files;
   auto options = files.options();
   options.classes = {1, 7};
-  EXPECT_EQ(error(options), files.labels + ": no label is 7 ([data] classes); the nearest is 3, there are 0 to 3");
+  EXPECT_EQ(open_error(options), files.labels + ": no label is 7 ([data] classes); the nearest is 3, there are 0 to 3");
   options.classes = {1, 1};
-  EXPECT_EQ(error(options), "case.toml:9: [data] classes: names label 1 twice");
+  EXPECT_EQ(open_error(options), "case.toml:9: [data] classes: names label 1 twice");
   options = files.options();
   options.samples = 11;
-  EXPECT_EQ(error(options), "case.toml:9: [data] samples: 11 samples asked for, " + files.images + " has 10");
+  EXPECT_EQ(open_error(options), "case.toml:9: [data] samples: 11 samples asked for, " + files.images + " has 10");
   options.samples = 0;
   options.test_fraction = 0.01;
-  EXPECT_EQ(error(options),
+  EXPECT_EQ(open_error(options),
             "case.toml:9: [data] test_fraction: 0.01 of 10 samples leaves 0 for the test and 10 for training");
   options = files.options();
   options.shape = {3};
-  EXPECT_EQ(error(options), "case.toml:9: [data] shape: 3 has 3 entries, but x has 4 (2 × 2)");
+  EXPECT_EQ(open_error(options), "case.toml:9: [data] shape: 3 has 3 entries, but x has 4 (2 × 2)");
   options = files.options();
   options.labels = files.test_labels;
-  EXPECT_EQ(error(options), files.images + ": has 10 images, but " + files.test_labels + " has 3 labels");
+  EXPECT_EQ(open_error(options), files.images + ": has 10 images, but " + files.test_labels + " has 3 labels");
   options.labels = files.images;
-  EXPECT_EQ(error(options), files.images + ": holds 10 × 2 × 2 (magic 0x0803, 3 dimensions); labels have 1");
+  EXPECT_EQ(open_error(options), files.images + ": holds 10 × 2 × 2 (magic 0x0803, 3 dimensions); labels have 1");
   options = files.options();
   options.images = files.labels;
-  EXPECT_EQ(error(options), files.labels + ": holds 10 (magic 0x0801, 1 dimension); images have 3");
+  EXPECT_EQ(open_error(options), files.labels + ": holds 10 (magic 0x0801, 1 dimension); images have 3");
   options = files.with_test();
   const auto other = files.scratch.file("other"), other_labels = files.scratch.file("other_labels");
   write_on_root([&] {
@@ -208,13 +208,13 @@ TEST(IdxSource, WhatDoesNotFitIsNamed) {
     write_bytes(other_labels, idx_bytes(8, {3}, {1, 9, 2}));
   });
   options.test_labels = other_labels;
-  EXPECT_EQ(error(options, Role::test),
+  EXPECT_EQ(open_error(options, Role::test),
             other_labels + ": holds label 9, which the training labels do not: they are 0 to 3");
   const auto cut = files.scratch.file("cut");
   write_on_root([&] { write_bytes(cut, idx_bytes(8, {10, 2, 2}, std::vector<unsigned char>(39))); });
   options = files.options();
   options.images = cut;
-  EXPECT_EQ(error(options), cut + ": expected 56 bytes for 10 × 2 × 2 elements of type uint8, found 55");
+  EXPECT_EQ(open_error(options), cut + ": expected 56 bytes for 10 × 2 × 2 elements of type uint8, found 55");
 }
 
 TEST(IdxSource, FashionMnistHasItsKnownCountsAndSums) {

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
+#include "nqf/numbers.hpp"
 #include "nqf/theory/logistic.hpp"
 #include "support/along_flow.hpp"
 #include "support/modes.hpp"
@@ -16,9 +15,6 @@ using test::distance;
 using test::everywhere;
 using test::own;
 using test::world;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// ln z between about −6 and 1.
 std::vector<double> some_state(std::int64_t n_modes) {

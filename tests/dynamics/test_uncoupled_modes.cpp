@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
+#include "nqf/numbers.hpp"
 #include "nqf/theory/logistic.hpp"
 #include "nqf/theory/orthogonal_samples.hpp"
 #include "support/along_flow.hpp"
@@ -17,9 +16,6 @@ using test::distance;
 using test::everywhere;
 using test::own;
 using test::world;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Parameters that all ranks know, and the flow of this rank's part of them.
 struct Problem {

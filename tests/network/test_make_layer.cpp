@@ -16,7 +16,7 @@ using deck::ModuleKind;
 using deck::ModuleOptions;
 using test::world;
 
-ModuleOptions module(ModuleKind kind) {
+ModuleOptions options_of(ModuleKind kind) {
   ModuleOptions options;
   options.kind = kind;
   options.place = {.file = "deck.toml", .line = 12, .key = "module.kind"};
@@ -41,7 +41,7 @@ void expect_contains(const std::string& message, const std::string& text) {
 }
 
 TEST(MakeLayer, ActivationsWithoutNormalFormAreRefusedAsFormsAndTakenAsOriginals) {
-  auto options = module(ModuleKind::perceptron);
+  auto options = options_of(ModuleKind::perceptron);
   const LayerShape shape{.input = {4}, .n_outputs = 2, .width = 3};
   options.activation = ActivationKind::relu;
   EXPECT_EQ(refusal(options, shape), "");
@@ -58,11 +58,11 @@ TEST(MakeLayer, ActivationsWithoutNormalFormAreRefusedAsFormsAndTakenAsOriginals
 TEST(MakeLayer, ExactModulesHaveNoOtherOriginal) {
   for (const auto kind : {ModuleKind::sensing, ModuleKind::phase_retrieval, ModuleKind::factorisation,
                           ModuleKind::completion, ModuleKind::bilinear_sequence, ModuleKind::diagonal_network})
-    expect_contains(refusal(module(kind), {.input = {4}, .n_outputs = 1, .width = 3}), "its own normal form");
+    expect_contains(refusal(options_of(kind), {.input = {4}, .n_outputs = 1, .width = 3}), "its own normal form");
 }
 
 TEST(MakeLayer, ShapesThatDoNotFitAreNamed) {
-  auto convolution = module(ModuleKind::convolution);
+  auto convolution = options_of(ModuleKind::convolution);
   expect_contains(refusal(convolution, {.input = {4}, .n_outputs = 2, .width = 3}), "[tokens, n]");
   convolution.kernel = {3, 7};
   expect_contains(refusal(convolution, {.input = {5, 6, 2}, .n_outputs = 2, .width = 3}), "at most 6 fits");
@@ -71,24 +71,26 @@ TEST(MakeLayer, ShapesThatDoNotFitAreNamed) {
   expect_contains(refusal(convolution, {.input = {5, 6}, .n_outputs = 2, .width = 3}), "stride");
   convolution.kernel = {};
   expect_contains(refusal(convolution, {.input = {5, 6}, .n_outputs = 2, .width = 3}), "needs a kernel");
-  expect_contains(refusal(module(ModuleKind::attention), {.input = {4}, .n_outputs = 2, .width = 3}), "[4]");
-  expect_contains(refusal(module(ModuleKind::query_key), {.input = {4, 3}, .n_outputs = 2, .width = 3}), "1 output");
-  expect_contains(refusal(module(ModuleKind::perceptron), {.input = {4}, .n_outputs = 2, .width = 0}), "width is 0");
-  auto query_key = module(ModuleKind::query_key);
+  expect_contains(refusal(options_of(ModuleKind::attention), {.input = {4}, .n_outputs = 2, .width = 3}), "[4]");
+  expect_contains(refusal(options_of(ModuleKind::query_key), {.input = {4, 3}, .n_outputs = 2, .width = 3}),
+                  "1 output");
+  expect_contains(refusal(options_of(ModuleKind::perceptron), {.input = {4}, .n_outputs = 2, .width = 0}),
+                  "width is 0");
+  auto query_key = options_of(ModuleKind::query_key);
   query_key.readout.value = std::vector{1.0, 2.0};
   query_key.readout.place = {.file = "deck.toml", .line = 14, .key = "module.readout"};
   expect_contains(refusal(query_key, {.input = {4, 3}, .n_outputs = 1, .width = 3}), "deck.toml:14");
 }
 
 TEST(Stack, ErrorsNameTheLayer) {
-  const auto perceptron = module(ModuleKind::perceptron);
+  const auto perceptron = options_of(ModuleKind::perceptron);
   expect_contains(
       message_of([&] {
         Stack(world(), {4}, {{perceptron, 3, 4}, {.module = perceptron, .width = 3, .n_outputs = 2, .residual = true}});
       }),
       "layer 2 of the stack: a residual connection needs outputs [2] like its inputs [4]");
   expect_contains(message_of([&] {
-                    Stack(world(), {4}, {{perceptron, 3, 4}, {module(ModuleKind::attention), 3, 2}});
+                    Stack(world(), {4}, {{perceptron, 3, 4}, {options_of(ModuleKind::attention), 3, 2}});
                   }),
                   "layer 2 of the stack");
   expect_contains(message_of([&] { Stack(world(), {4}, {}); }), "at least one layer");

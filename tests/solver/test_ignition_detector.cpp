@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <limits>
 
+#include "nqf/numbers.hpp"
 #include "support/modes.hpp"
 
 namespace nqf::solver {
@@ -12,9 +12,6 @@ namespace {
 
 using parallel::Partition;
 using test::world;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// An evolution whose trajectory is given, as functions of time for every mode. Crossings are found on 20000
 /// points of the step and then by bisection, with nothing in common with the solver's own search.

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "nqf/dynamics/uncoupled_modes.hpp"
+#include "nqf/numbers.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "support/coupled_run.hpp"
 
@@ -17,8 +18,6 @@ namespace {
 using parallel::Partition;
 using test::RecordingSink;
 using test::world;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// Steps of a given length with a given loss; ln z = t in every mode.
 class ScriptedEvolution final : public Evolution {

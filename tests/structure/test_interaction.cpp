@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
+#include "nqf/numbers.hpp"
 #include "support/modes.hpp"
 
 namespace nqf::structure {
@@ -17,7 +16,6 @@ using test::Modes;
 using test::own;
 using test::world;
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 // Sums of K ≤ 60 products in another order, against long double: a few ulp of the sum of magnitudes.
 constexpr double rounding = 2e-15;
 

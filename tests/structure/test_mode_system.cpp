@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <numbers>
 
 #include "data/files.hpp"
+#include "nqf/numbers.hpp"
 #include "nqf/structure/dense_interaction.hpp"
 #include "nqf/structure/factored_interaction.hpp"
 #include "support/modes.hpp"
@@ -19,8 +19,6 @@ using test::message_of;
 using test::ScratchFolder;
 using test::world;
 using Kind = ModeSystem::Kind;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 deck::Deck deck_of(const std::string& text) {
   return deck::parse_deck(text + "\ntime.end = 10\n", "/decks/deck.toml", {}).cases.at(0);

@@ -17,13 +17,13 @@ using test::message_of;
 using test::ScratchFolder;
 using test::world;
 
-deck::Deck deck_of(const std::string& text) {
+deck::Deck small_deck(const std::string& text) {
   return deck::parse_deck("system.kind = 'module'\ntime.end = 1.0\nweights.width = 4\n" + text, "deck.toml", {})
       .cases.at(0);
 }
 
-ModuleProblem problem_of(const std::string& text) {
-  return make_module_problem(world(), deck_of(text));
+ModuleProblem small_problem(const std::string& text) {
+  return make_module_problem(world(), small_deck(text));
 }
 
 std::string in_file(const std::string& kind, const std::string& file, const std::string& more = "") {
@@ -31,11 +31,11 @@ std::string in_file(const std::string& kind, const std::string& file, const std:
 }
 
 void expect_message(const std::string& text, const std::string& part) {
-  const auto message = message_of([&] { problem_of(text); });
+  const auto message = message_of([&] { small_problem(text); });
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
-const std::string stored =
+const std::string stored_there =
     "training.algorithm = 'sgd'\ntraining.learning_rate = 0.1\ntraining.sampling = 'with_replacement'\n"
     "training.batch = 2\n";
 const std::string inputs = "data.kind = 'gaussian'\ndata.samples = 30\ndata.shape = [4]\n";
@@ -66,7 +66,7 @@ TEST(ModuleProblem, StructureMatricesThatAreNoneAreRefusedOnEveryRank) {
   expect_message(write("lopsided.h5", {4, 3, 3}, a), "the matrix of sample 3 is not symmetric: entry (1, 0)");
   a = good;
   a[3 * 9 + 1] += 1e-14 * std::abs(a[3 * 9 + 1]);
-  EXPECT_EQ(message_of([&] { problem_of(write("rounded.h5", {4, 3, 3}, a)); }), "");
+  EXPECT_EQ(message_of([&] { small_problem(write("rounded.h5", {4, 3, 3}, a)); }), "");
   a[9] = std::nan("");
   expect_message(write("nan.h5", {4, 3, 3}, a), "data set 'A': row 1, column 0 is nan");
   expect_message(write("flat.h5", {4, 9}, good), "is 4 × 9; N × p × p or N × m × p × p is needed");
@@ -83,10 +83,10 @@ TEST(ModuleProblem, EntriesOutsideTheMatrixOrBetweenItsRowsAreRefused) {
     });
     return in_file("completion", folder.file(name), "data.shape = [3, 4]\n");
   };
-  EXPECT_EQ(message_of([&] { problem_of(deck("last.h5", 2.0, 0.0)); }), "");
+  EXPECT_EQ(message_of([&] { small_problem(deck("last.h5", 2.0, 0.0)); }), "");
   for (const auto& [name, row, column] : std::vector<std::tuple<std::string, double, double>>{
            {"row.h5", 3.0, 0.0}, {"column.h5", 0.0, 4.0}, {"negative.h5", -1.0, 0.0}, {"between.h5", 0.5, 0.0}}) {
-    const auto message = message_of([&] { problem_of(deck(name, row, column)); });
+    const auto message = message_of([&] { small_problem(deck(name, row, column)); });
     EXPECT_NE(message.find("2"), std::string::npos) << name << ": " << message;  // the sample, and what is valid
     EXPECT_NE(message.find(name), std::string::npos) << message;
   }
@@ -96,8 +96,8 @@ TEST(ModuleProblem, EntriesOutsideTheMatrixOrBetweenItsRowsAreRefused) {
 TEST(ModuleProblem, WeightsScaledAgainstTheStructureGiveTheSameLoss) {
   // Tr[W Wᵀ (c A)] = Tr[(√c W)(√c W)ᵀ A].
   for (const std::string kind : {"perceptron", "phase_retrieval", "diagonal_network"}) {
-    const std::string text = "module.kind = '" + kind + "'\n" + inputs + stored;
-    auto plain = problem_of(text), scaled = problem_of(text + "module.scale = 2.25\n");
+    const std::string text = "module.kind = '" + kind + "'\n" + inputs + stored_there;
+    auto plain = small_problem(text), scaled = small_problem(text + "module.scale = 2.25\n");
     auto w = test::random_normal(plain.n_parameters * 3, 72);
     std::vector<double> gradient(w.size()), other(w.size());
     const double loss = scaled.objective->gradient({plain.n_parameters, 3, w, {}}, gradient);
@@ -109,7 +109,7 @@ TEST(ModuleProblem, WeightsScaledAgainstTheStructureGiveTheSameLoss) {
 }
 
 TEST(ModuleProblem, UnitsMayBePermutedAndRotated) {
-  auto problem = problem_of("module.kind = 'perceptron'\nmodule.activation = 'sigmoid'\n" + inputs + stored);
+  auto problem = small_problem("module.kind = 'perceptron'\nmodule.activation = 'sigmoid'\n" + inputs + stored_there);
   const std::int64_t p = problem.n_parameters;
   const auto w = test::random_normal(p * 3, 73);
   const std::vector<double> ones(3, 1.0);
@@ -131,14 +131,14 @@ TEST(ModuleProblem, UnitsMayBePermutedAndRotated) {
 
 TEST(ModuleProblem, AnOperatorOverTheTrainingSamplesIsTheTrainingOperator) {
   for (const std::string& text :
-       {"module.kind = 'perceptron'\nmodule.activation = 'sigmoid'\ndata.outputs = 2\n" + inputs + stored,
+       {"module.kind = 'perceptron'\nmodule.activation = 'sigmoid'\ndata.outputs = 2\n" + inputs + stored_there,
         "module.kind = 'phase_retrieval'\n" + inputs, "module.kind = 'diagonal_network'\n" + inputs,
         std::string("module.kind = 'completion'\ndata.kind = 'entries'\ndata.samples = 12\ndata.shape = [4, 5]\n"),
         std::string("module.kind = 'query_key'\ndata.kind = 'tokens'\ndata.samples = 9\ndata.shape = [3, 4]\n"),
         std::string("module.kind = 'experts_softmax_linear'\n") + inputs,
         std::string("module.kind = 'sensing'\ndata.kind = 'matrices'\ndata.samples = 9\ndata.shape = [4, 4]\n")}) {
     SCOPED_TRACE(text);
-    const auto deck = deck_of(text);
+    const auto deck = small_deck(text);
     const auto problem = make_module_problem(world(), deck);
     ASSERT_TRUE(problem.op);
     const auto over = make_structure_operator(deck, problem.width, problem.train);
@@ -159,10 +159,10 @@ TEST(ModuleProblem, AnOperatorOverTheTrainingSamplesIsTheTrainingOperator) {
 
 // Targets x·M* x of a module teacher determine M*, whose invariants are those of the deck's spectrum.
 TEST(ModuleProblem, ATeacherOfTheModuleHasTheSpectrumOfTheDeck) {
-  const auto problem = problem_of(
+  const auto problem = small_problem(
       "module.kind = 'phase_retrieval'\ndata.kind = 'gaussian'\ndata.samples = 40\ndata.shape = [3]\n"
       "data.target = 'module'\ndata.spectrum = [1.5, 0.5]\n" +
-      stored);
+      stored_there);
   const auto x = test::everywhere(problem.train.x), y = test::everywhere(problem.train.y);
   // Normal equations of the 6 entries of M*, by elimination.
   constexpr int n = 6;

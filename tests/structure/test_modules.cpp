@@ -13,17 +13,17 @@ namespace {
 
 using test::world;
 
-deck::Deck deck_of(const std::string& text) {
+deck::Deck module_deck(const std::string& text) {
   return deck::parse_deck("system.kind = \"module\"\ntime.end = 1.0\n" + text, "deck.toml", {}).cases.at(0);
 }
 
-ModuleProblem problem_of(const std::string& text) {
-  return make_module_problem(world(), deck_of(text));
+ModuleProblem module_problem(const std::string& text) {
+  return make_module_problem(world(), module_deck(text));
 }
 
-std::string message_of(const std::string& text) {
+std::string module_refusal(const std::string& text) {
   try {
-    problem_of(text);
+    module_problem(text);
   } catch (const UserError& error) {
     return error.what();
   }
@@ -45,7 +45,7 @@ TEST(Modules, OfTheReferenceStartWhereItSays) {
                                                         {"experts_softmax_linear", ""},
                                                         {"experts_sigmoid_linear", ""}}) {
     SCOPED_TRACE(kind);
-    auto problem = problem_of(reference_deck(kind, more));
+    auto problem = module_problem(reference_deck(kind, more));
     const auto file = read_reference("module_" + kind + ".h5", "W0");
     const auto w = test::column_major(file);
     const std::int64_t p = static_cast<std::int64_t>(file.shape[0]), d = static_cast<std::int64_t>(file.shape[1]);
@@ -65,8 +65,8 @@ TEST(Modules, OfTheReferenceStartWhereItSays) {
 }
 
 TEST(Modules, MatricesComeFromTheirFile) {
-  auto problem = problem_of(std::string("module.kind = \"matrices\"\ndata.kind = \"hdf5\"\ndata.file = \"") +
-                            NQF_TEST_DATA + "/general_structure.h5\"\nweights.initial = \"file\"\n");
+  auto problem = module_problem(std::string("module.kind = \"matrices\"\ndata.kind = \"hdf5\"\ndata.file = \"") +
+                                NQF_TEST_DATA + "/general_structure.h5\"\nweights.initial = \"file\"\n");
   EXPECT_EQ(problem.n_parameters, 5);
   EXPECT_TRUE(problem.op->has_sum_terms());
   const auto w = test::column_major(read_reference("general_structure.h5", "W0"));
@@ -98,7 +98,7 @@ std::vector<double> softmax(std::vector<double> scores) {
 
 // |f_original − f_normal form| at weights of size ε and ε/2 falls by 2³ or more: by 2^order, to a tenth of a power.
 void check_remainder(const std::string& text, std::int64_t d, double order, const Output& original) {
-  auto problem = problem_of(text + "weights.width = " + std::to_string(d) + "\n");
+  auto problem = module_problem(text + "weights.width = " + std::to_string(d) + "\n");
   const std::int64_t p = problem.n_parameters, m = problem.op->n_outputs();
   const auto direction = test::random_normal(p * d, 71);
   const std::vector<double> ones(d, 1.0);
@@ -124,7 +124,7 @@ void check_remainder(const std::string& text, std::int64_t d, double order, cons
   EXPECT_LT(coarse, 1e-2);
 }
 
-const std::string vectors = "data.kind = \"gaussian\"\ndata.samples = 6\ndata.shape = [3]\n";
+const std::string on_vectors = "data.kind = \"gaussian\"\ndata.samples = 6\ndata.shape = [3]\n";
 const std::string tokens = "data.kind = \"tokens\"\ndata.samples = 6\ndata.shape = [4, 3]\n";
 
 TEST(Modules, PerceptronsAreTheirNormalFormAtSmallWeights) {
@@ -133,7 +133,7 @@ TEST(Modules, PerceptronsAreTheirNormalFormAtSmallWeights) {
     const bool odd = name == "tanh" || name == "erf" || name == "sin";
     const std::string text =
         "module.kind = \"perceptron\"\nmodule.gain = 1.5\nmodule.stretch = 0.8\nmodule.activation = \"" + name +
-        "\"\ndata.outputs = 2\n" + vectors;
+        "\"\ndata.outputs = 2\n" + on_vectors;
     check_remainder(text, 4,
                     name == "identity" ? 0.0
                     : odd              ? 4.0
@@ -232,7 +232,7 @@ TEST(Modules, ExpertsAreTheirNormalFormsAtSmallWeights) {
   };
   for (const bool is_softmax : {true, false})
     check_remainder(std::string("module.kind = \"") +
-                        (is_softmax ? "experts_softmax_linear" : "experts_sigmoid_linear") + "\"\n" + vectors,
+                        (is_softmax ? "experts_softmax_linear" : "experts_sigmoid_linear") + "\"\n" + on_vectors,
                     3, 3.0, [&](std::span<const double> x, std::span<const double> w, std::int64_t d) {
                       const auto scores = gates(x, w, d, 6);
                       const auto share = softmax(scores);
@@ -244,8 +244,8 @@ TEST(Modules, ExpertsAreTheirNormalFormsAtSmallWeights) {
                     });
   for (const std::string name : {"tanh", "sigmoid"})
     check_remainder(
-        "module.kind = \"experts_softmax\"\ndata.outputs = 2\nmodule.activation = \"" + name + "\"\n" + vectors, 3, 3.0,
-        [&](std::span<const double> x, std::span<const double> w, std::int64_t d) {
+        "module.kind = \"experts_softmax\"\ndata.outputs = 2\nmodule.activation = \"" + name + "\"\n" + on_vectors, 3,
+        3.0, [&](std::span<const double> x, std::span<const double> w, std::int64_t d) {
           const auto share = softmax(gates(x, w, d, 8));
           std::vector<double> f(2, 0.0);
           for (std::int64_t i = 0; i < d; ++i)
@@ -291,7 +291,7 @@ TEST(Modules, QuadraticModulesAreExact) {
   const std::string symmetric = "data.kind = \"matrices\"\ndata.samples = 6\ndata.shape = [3, 3]\n";
   check_remainder("module.kind = \"sensing\"\n" + symmetric, 4, 0.0, sensing);
   check_remainder("module.kind = \"matrices\"\n" + symmetric, 4, 0.0, sensing);
-  check_remainder("module.kind = \"phase_retrieval\"\n" + vectors, 2, 0.0,
+  check_remainder("module.kind = \"phase_retrieval\"\n" + on_vectors, 2, 0.0,
                   [](std::span<const double> x, std::span<const double> w, std::int64_t d) {
                     double f = 0.0;
                     for (std::int64_t i = 0; i < d; ++i) f += std::pow(test::dot(x, w.subspan(3 * i, 3)), 2);
@@ -306,7 +306,7 @@ TEST(Modules, QuadraticModulesAreExact) {
                   });
   for (const bool is_signed : {true, false})
     check_remainder(std::string("module.kind = \"diagonal_network\"\nmodule.signed = ") +
-                        (is_signed ? "true\n" : "false\n") + vectors,
+                        (is_signed ? "true\n" : "false\n") + on_vectors,
                     1, 0.0, [&](std::span<const double> x, std::span<const double> w, std::int64_t) {
                       double f = 0.0;
                       for (std::int64_t k = 0; k < 3; ++k)
@@ -319,12 +319,12 @@ TEST(Modules, QuadraticModulesAreExact) {
 
 TEST(Moments, AreTheSamples) {
   const std::vector<std::string> decks{
-      "module.kind = \"perceptron\"\nmodule.activation = \"softplus\"\ndata.outputs = 2\n" + vectors,
+      "module.kind = \"perceptron\"\nmodule.activation = \"softplus\"\ndata.outputs = 2\n" + on_vectors,
       "module.kind = \"attention\"\nmodule.head_size = 2\ndata.outputs = 2\n" + tokens,
       "module.kind = \"convolution_positions\"\nmodule.activation = \"sigmoid\"\ndata.outputs = 2\n" + tokens,
-      "module.kind = \"diagonal_network\"\n" + vectors};
+      "module.kind = \"diagonal_network\"\n" + on_vectors};
   for (const auto& text : decks) {
-    const auto deck = deck_of(text + "data.noise = 0.1\ndata.stream = 3\nweights.width = 4\n");
+    const auto deck = module_deck(text + "data.noise = 0.1\ndata.stream = 3\nweights.width = 4\n");
     auto stored_deck = deck;
     stored_deck.data.stream = 0;
     stored_deck.data.samples = 6;
@@ -350,7 +350,7 @@ TEST(Moments, AreTheSamples) {
 
 TEST(Modules, ATeachersTargetsAreThoseOfTheSource) {
   // The source gives the targets that were loaded, block by block, and they are what the loss at W = 0 sees.
-  auto problem = problem_of(
+  auto problem = module_problem(
       "module.kind = \"perceptron\"\ndata.target = \"module\"\ndata.spectrum = [2.0, 1.0]\n"
       "data.outputs = 2\ndata.samples = 20\ndata.shape = [3]\ndata.kind = \"gaussian\"\n"
       "weights.width = 8\ntraining.loss = \"squared\"\n");
@@ -365,22 +365,22 @@ TEST(Modules, ATeachersTargetsAreThoseOfTheSource) {
 
 TEST(Modules, BadDecksSayWhatIsWrong) {
   const auto expect = [](const std::string& text, const std::string& part) {
-    EXPECT_NE(message_of(text).find(part), std::string::npos) << message_of(text);
+    EXPECT_NE(module_refusal(text).find(part), std::string::npos) << module_refusal(text);
   };
   const std::string width = "weights.width = 4\n";
-  expect("module.kind = \"perceptron\"\nmodule.activation = \"relu\"\n" + vectors + width,
+  expect("module.kind = \"perceptron\"\nmodule.activation = \"relu\"\n" + on_vectors + width,
          "three times differentiable");
-  expect("module.kind = \"perceptron\"\nmodule.activation = \"square\"\n" + vectors + width, "no quadratic form");
-  expect("module.kind = \"perceptron\"\nmodule.gain = 0.0\n" + vectors + width, "gain");
+  expect("module.kind = \"perceptron\"\nmodule.activation = \"square\"\n" + on_vectors + width, "no quadratic form");
+  expect("module.kind = \"perceptron\"\nmodule.gain = 0.0\n" + on_vectors + width, "gain");
   expect("module.kind = \"perceptron\"\n" + tokens + width, "data give [4, 3]");
-  expect("module.kind = \"attention\"\n" + vectors + width, "needs x of shape [tokens, n], data give [3]");
-  expect("module.kind = \"phase_retrieval\"\ndata.outputs = 2\n" + vectors + width, "one output");
+  expect("module.kind = \"attention\"\n" + on_vectors + width, "needs x of shape [tokens, n], data give [3]");
+  expect("module.kind = \"phase_retrieval\"\ndata.outputs = 2\n" + on_vectors + width, "one output");
   expect("module.kind = \"convolution\"\nmodule.kernel = [5]\n" + tokens + width, "larger than x");
-  expect("module.kind = \"perceptron\"\n" + vectors, "width");
+  expect("module.kind = \"perceptron\"\n" + on_vectors, "width");
   expect(
       "module.kind = \"phase_retrieval\"\ndata.kind = \"gaussian\"\ndata.samples = 1\ndata.shape = [50000]\n" + width,
       "46340");
-  expect("module.kind = \"perceptron\"\ntraining.loss = \"logistic\"\n" + vectors + width, "values from 0 to 1");
+  expect("module.kind = \"perceptron\"\ntraining.loss = \"logistic\"\n" + on_vectors + width, "values from 0 to 1");
 }
 
 }  // namespace

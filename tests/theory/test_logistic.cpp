@@ -4,10 +4,10 @@
 
 #include <cmath>
 
+#include "nqf/numbers.hpp"
+
 namespace nqf::theory {
 namespace {
-
-constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
 // z(t) as the textbook writes it; safe for the mild parameters below.
 double textbook(const LogisticMode& m, double t) {
@@ -22,7 +22,7 @@ TEST(Logistic, AgreesWithTheTextbookFormulaForEverySignOfTheRateAndBothSidesOfSa
       for (double log_initial : {-9.0, -1.0, 0.0, 2.5})
         for (double t : {0.0, 1e-6, 0.4, 3.0, 20.0}) {
           const LogisticMode m{zeta, c, log_initial};
-          EXPECT_NEAR(log_value(m, t), std::log(textbook(m, t)), 64 * epsilon * (10 + std::abs(zeta) * t))
+          EXPECT_NEAR(log_value(m, t), std::log(textbook(m, t)), 64 * machine_epsilon * (10 + std::abs(zeta) * t))
               << zeta << ' ' << c << ' ' << log_initial << ' ' << t;
         }
 }
@@ -41,10 +41,10 @@ TEST(Logistic, IgnitionIsTheCrossingOfHalfSaturationFarBelowTheSmallestDouble) {
   for (double log_initial : {-1e6, -1e3, -20.0, -2.5}) {
     const LogisticMode m{0.7, 2.8, log_initial};
     const double t = ignition_time(m);
-    EXPECT_NEAR(log_value(m, t), std::log(0.125), 8 * epsilon * (1 + std::abs(log_initial)));
+    EXPECT_NEAR(log_value(m, t), std::log(0.125), 8 * machine_epsilon * (1 + std::abs(log_initial)));
   }
   // ln z(0) = −10⁶ and z* = 1: t = 10⁶ to rounding.
-  EXPECT_NEAR(ignition_time({1.0, 1.0, -1e6}), 1e6, 1e6 * 2 * epsilon);
+  EXPECT_NEAR(ignition_time({1.0, 1.0, -1e6}), 1e6, 1e6 * 2 * machine_epsilon);
 }
 
 TEST(Logistic, NoIgnitionWhenItDecaysRestsOrStartsLit) {
@@ -64,7 +64,7 @@ TEST(Logistic, SaturationAndDrop) {
   EXPECT_DOUBLE_EQ(drop(m), 9.0 / 16.0);
   EXPECT_EQ(saturation({-3.0, 2.0, 0.0}), 0.0);
   EXPECT_EQ(drop({-3.0, 2.0, 0.0}), 0.0);
-  EXPECT_NEAR(log_value(m, 1e4), std::log(1.5), 2 * epsilon);
+  EXPECT_NEAR(log_value(m, 1e4), std::log(1.5), 2 * machine_epsilon);
 }
 
 TEST(Logistic, ExcessLossIsExactNearSaturationAndIsTheQuadraticElsewhere) {
@@ -75,11 +75,11 @@ TEST(Logistic, ExcessLossIsExactNearSaturationAndIsTheQuadraticElsewhere) {
   EXPECT_NEAR(excess_loss(m, t) / (drop(m) * deficit * deficit), 1.0, 1e-12);
   for (double s : {0.0, 3.0, 6.0, 9.0}) {
     const double z = std::exp(log_value(m, s));
-    EXPECT_NEAR(excess_loss(m, s), 0.125 * 4.0 * z * z - 0.25 * 2.0 * z + drop(m), 4 * epsilon);
+    EXPECT_NEAR(excess_loss(m, s), 0.125 * 4.0 * z * z - 0.25 * 2.0 * z + drop(m), 4 * machine_epsilon);
   }
   const LogisticMode decaying{-2.0, 4.0, 0.5};
   const double z = std::exp(log_value(decaying, 0.3));
-  EXPECT_NEAR(excess_loss(decaying, 0.3), 0.5 * z * z + 0.5 * z, 4 * epsilon);
+  EXPECT_NEAR(excess_loss(decaying, 0.3), 0.5 * z * z + 0.5 * z, 4 * machine_epsilon);
   EXPECT_LT(saturation_deficit({1.0, 1.0, 1.0}, 0.1), 0.0);
   EXPECT_TRUE(std::isnan(saturation_deficit({-1.0, 1.0, 1.0}, 0.1)));
 }

@@ -5,12 +5,11 @@
 #include <cmath>
 #include <vector>
 
+#include "nqf/numbers.hpp"
 #include "reference_file.hpp"
 
 namespace nqf::theory {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // The reference values were integrated numerically; they scatter by 4e-12 about the closed form.
 constexpr double reference_error = 1e-11;

@@ -6,14 +6,13 @@
 #include <cmath>
 #include <random>
 
+#include "nqf/numbers.hpp"
 #include "reference_file.hpp"
 
 namespace nqf::theory {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-struct Problem {
+struct PathProblem {
   std::vector<double> growth_rate, coupling, diagonal;
 
   std::int64_t size() const { return std::ssize(growth_rate); }
@@ -25,15 +24,15 @@ struct Problem {
   }
 };
 
-Problem problem(std::vector<double> growth_rate, std::vector<double> coupling) {
-  Problem p{std::move(growth_rate), std::move(coupling), {}};
+PathProblem problem(std::vector<double> growth_rate, std::vector<double> coupling) {
+  PathProblem p{std::move(growth_rate), std::move(coupling), {}};
   for (std::int64_t k = 0; k < p.size(); ++k) p.diagonal.push_back(p.coupling[k * (p.size() + 1)]);
   return p;
 }
 
 // ζ = 4 E[y a], C = 4 E[a a] from N samples of random walks: neighbouring features compete, as pixels do.
 // Mode F + k is feature k with the sign turned, so that its coupling is exactly dependent on that of mode k.
-Problem random_problem(std::int64_t n_features, std::int64_t n_samples, unsigned seed) {
+PathProblem random_walks(std::int64_t n_features, std::int64_t n_samples, unsigned seed) {
   std::mt19937_64 generator(seed);
   std::normal_distribution<double> normal;
   const std::int64_t n_modes = 2 * n_features;
@@ -109,7 +108,7 @@ TEST(SaddlePath, ReproducesTheReferenceWithItsExtinction) {
 }
 
 // Replays a path from its events alone, with the saddles solved by plain Gaussian elimination.
-void check_path(const Problem& p, const SaddlePath& path) {
+void check_path(const PathProblem& p, const SaddlePath& path) {
   const std::int64_t n = p.size();
   std::vector<double> lambda(n, -1.0), z(n, 0.0);
   std::vector<char> lit(n, 0);
@@ -168,7 +167,7 @@ void check_path(const Problem& p, const SaddlePath& path) {
 TEST(SaddlePath, EverySaddleMeetsItsOptimalityConditionsOnRandomProblems) {
   std::size_t extinctions = 0;
   for (unsigned seed = 1; seed <= 20; ++seed) {
-    const auto p = random_problem(30, 60, seed);
+    const auto p = random_walks(30, 60, seed);
     const auto path = p.path();
     EXPECT_EQ(path.end, PathEnd::residual_zero);
     EXPECT_EQ(path.lit.size(), 30u);  // signed features fit by least squares: one of each pair is lit
@@ -186,7 +185,7 @@ TEST(SaddlePath, EverySaddleMeetsItsOptimalityConditionsOnRandomProblems) {
 
 TEST(SaddlePath, MoreFeaturesThanSamplesAreFittedExactlyByAsManyModesAsSamples) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
-    const auto p = random_problem(40, 8, seed);
+    const auto p = random_walks(40, 8, seed);
     const auto path = p.path();
     EXPECT_EQ(path.end, PathEnd::residual_zero);
     EXPECT_EQ(path.lit.size(), 8u);
@@ -269,7 +268,7 @@ TEST(SaddlePath, StopsAtItsLimits) {
 }
 
 TEST(SaddlePath, RealTimeIsTheSamePathStretched) {
-  const auto p = random_problem(15, 50, 7);
+  const auto p = random_walks(15, 50, 7);
   const auto unit = p.path();
   const auto real = p.path(std::vector<double>(30, -1e6));
   ASSERT_EQ(unit.events.size(), real.events.size());

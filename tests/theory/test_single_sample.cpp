@@ -3,16 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
+#include "nqf/numbers.hpp"
 #include "nqf/theory/logistic.hpp"
 #include "nqf/theory/orthogonal_samples.hpp"
 
 namespace nqf::theory {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 TEST(SingleSample, OneModeIsLogistic) {
   // dz/dt = z (4ay − 4a² z): lit, overshooting, without a target it can reach, and far below the smallest

@@ -3,16 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 #include <vector>
 
+#include "nqf/numbers.hpp"
 #include "reference_file.hpp"
 
 namespace nqf::theory {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// reference/general_structure.h5: A, B, g at 14 samples, and W(0) of 9 units.
 class GeneralStructure : public ::testing::Test {
