@@ -21,7 +21,7 @@ cmake --build --preset release --target nqf --parallel "$cores"
 
 # mpirun refuses root and more ranks than cores unless told; a container may forbid ranks to read each other's memory.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_btl_vader_single_copy_mechanism=none
+export OMPI_MCA_btl_vader_single_copy_mechanism=none PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe  # PRTE: Open MPI 5
 if [ "$cores" -lt 2 ]; then export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1; fi
 export OPENBLAS_NUM_THREADS=1  # one rank a core, should the BLAS of the system be a threaded one
 

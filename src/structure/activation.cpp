@@ -1,5 +1,7 @@
 #include "nqf/structure/activation.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <numbers>
 
@@ -47,9 +49,8 @@ ActivationAtZero activation_at_zero(const deck::ModuleOptions& options) {
   const auto at_zero = unscaled(options);
   for (const auto& [name, value] : {std::pair{"gain", options.gain}, std::pair{"stretch", options.stretch}})
     if (value == 0.0 || !std::isfinite(value))
-      throw DeckError(
-          options.place.file, options.place.line,
-          std::string("[module] ") + name + ": must be a finite number other than 0, got " + std::to_string(value));
+      throw DeckError(options.place.file, options.place.line,
+                      fmt::format("[module] {}: must be a finite number other than 0, got {}", name, value));
   return {options.gain * at_zero.value, options.gain * options.stretch * at_zero.slope};
 }
 

@@ -1,5 +1,7 @@
 #include "theory/active_set.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -57,9 +59,9 @@ double ActiveSet::schur_complement(std::int64_t mode) {
   factor_.solve_transposed(column_);
   const double schur = diagonal_[mode] - dot(column_, column_);
   if (!(schur >= -indefinite * diagonal_[mode]))
-    throw std::domain_error("coupling is not positive semidefinite: mode " + std::to_string(mode) +
-                            " with self-coupling " + std::to_string(diagonal_[mode]) + " keeps " +
-                            std::to_string(schur) + " of it beside " + std::to_string(modes_.size()) + " lit modes");
+    throw std::domain_error(fmt::format(
+        "coupling is not positive semidefinite: mode {} with self-coupling {} keeps {} of it beside {} lit modes", mode,
+        diagonal_[mode], schur, modes_.size()));
   return schur;
 }
 

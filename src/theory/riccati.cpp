@@ -1,5 +1,7 @@
 #include "nqf/theory/riccati.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -41,9 +43,8 @@ std::vector<double> symmetrised(std::span<const double> matrix, std::int64_t p) 
     for (std::int64_t i = 0; i < j; ++i) {
       const double upper = matrix[j * p + i], lower = matrix[i * p + j];
       if (std::abs(upper - lower) > asymmetry_allowed * largest)
-        throw std::invalid_argument("Y is not symmetric: entry (" + std::to_string(i) + ", " + std::to_string(j) +
-                                    ") is " + std::to_string(upper) + ", but (" + std::to_string(j) + ", " +
-                                    std::to_string(i) + ") is " + std::to_string(lower));
+        throw std::invalid_argument(
+            fmt::format("Y is not symmetric: entry ({}, {}) is {}, but ({}, {}) is {}", i, j, upper, j, i, lower));
       result[j * p + i] = result[i * p + j] = 0.5 * (upper + lower);
     }
   return result;
@@ -55,9 +56,8 @@ RiccatiFlow::RiccatiFlow(std::span<const double> y_matrix, std::int64_t p, doubl
                          std::int64_t n_columns)
     : p_(p), c_(c) {
   if (std::ssize(y_matrix) != p * p || std::ssize(w0) != p * n_columns)
-    throw std::invalid_argument("p = " + std::to_string(p) + " and " + std::to_string(n_columns) +
-                                " columns do not fit a Y of " + std::to_string(y_matrix.size()) + " and a W0 of " +
-                                std::to_string(w0.size()) + " numbers");
+    throw std::invalid_argument(fmt::format("p = {} and {} columns do not fit a Y of {} and a W0 of {} numbers", p,
+                                            n_columns, y_matrix.size(), w0.size()));
   check_finite("Y", y_matrix);
   check_finite("W0", w0);
   if (!(c > 0) || !std::isfinite(c)) refuse("second moment c", 0, c, "must be positive and finite");
@@ -204,7 +204,7 @@ std::vector<double> RiccatiFlow::factor(double t) const {
 
 void RiccatiFlow::order_parameter(double t, std::span<double> m) const {
   if (std::ssize(m) != p_ * p_)
-    throw std::invalid_argument("M takes " + std::to_string(p_ * p_) + " numbers, not " + std::to_string(m.size()));
+    throw std::invalid_argument(fmt::format("M takes {} numbers, not {}", p_ * p_, m.size()));
   const auto v = factor(t);
   symmetric_product('N', p_, rank_, 1.0, product('N', 'N', p_, rank_, p_, eigenvectors_, v), m);
 }

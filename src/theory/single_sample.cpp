@@ -1,5 +1,7 @@
 #include "nqf/theory/single_sample.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/math/quadrature/gauss_kronrod.hpp>
 #include <cmath>
@@ -37,8 +39,8 @@ SingleSample::SingleSample(std::span<const double> strength, std::span<const dou
       log_initial_(log_initial.begin(), log_initial.end()),
       target_(target) {
   if (strength.size() != log_initial.size())
-    throw std::invalid_argument("lengths differ: strength " + std::to_string(strength.size()) + ", initial value " +
-                                std::to_string(log_initial.size()));
+    throw std::invalid_argument(
+        fmt::format("lengths differ: strength {}, initial value {}", strength.size(), log_initial.size()));
   if (!std::isfinite(target)) refuse("target", 0, target, "must be finite");
   for (std::size_t k = 0; k < strength.size(); ++k) {
     if (!std::isfinite(strength[k])) refuse("strength", k, strength[k], "must be finite");
@@ -46,8 +48,7 @@ SingleSample::SingleSample(std::span<const double> strength, std::span<const dou
     if (strength[k] != 0.0 && log_initial[k] > -infinity) terms_.push_back({strength[k], log_initial[k], 0.0});
   }
   const double start = target_ - output_at(0.0);
-  if (!std::isfinite(start))
-    throw std::invalid_argument("f(0) = " + std::to_string(output_at(0.0)) + ": must be finite");
+  if (!std::isfinite(start)) throw std::invalid_argument(fmt::format("f(0) = {}: must be finite", output_at(0.0)));
   if (start == 0.0) return;
   direction_ = start > 0.0 ? 1.0 : -1.0;
   find_root();

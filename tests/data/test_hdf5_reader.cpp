@@ -175,5 +175,6 @@ TEST(Hdf5Reader, ADamagedChunkOfOneRankIsEveryonesError) {
   });
   const auto message = message_of([&] { data::read_rows(world(), {file, "x"}, Partition(64, world())); });
   EXPECT_TRUE(message.starts_with(file + ", data set 'x': rows ")) << message;
-  EXPECT_NE(message.find("checksum"), std::string::npos) << message;
+  // HDF5 1.10 names the checksum; 1.14 only its filter.
+  EXPECT_TRUE(message.find("checksum") != std::string::npos || message.find("filter") != std::string::npos) << message;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -29,8 +31,9 @@ inline double softplus(double x) {
 
 inline void require_saturating(const LogisticMode& m) {
   if (m.self_coupling > 0 || (m.self_coupling == 0 && m.growth_rate <= 0)) return;
-  throw std::domain_error("logistic mode with growth rate " + std::to_string(m.growth_rate) + " and self-coupling " +
-                          std::to_string(m.self_coupling) + ": it has no saturation and grows without bound");
+  throw std::domain_error(fmt::format(
+      "logistic mode with growth rate {} and self-coupling {}: it has no saturation and grows without bound",
+      m.growth_rate, m.self_coupling));
 }
 
 /// ln φ(t), φ = (e^{ζt} − 1)/ζ; −∞ at t = 0.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -29,8 +31,9 @@ inline LogisticMode mode_of(const DefiniteSample& s) {
 /// The sample with growth rate ζ = 4κy/N. @throws std::domain_error unless y and ζ have the same sign
 inline DefiniteSample definite_sample(double target, double growth_rate, double log_initial) {
   if (target == 0 || !(growth_rate / target > 0))
-    throw std::domain_error("definite sample with target " + std::to_string(target) + " and growth rate " +
-                            std::to_string(growth_rate) + ": they must have the same sign and not vanish");
+    throw std::domain_error(
+        fmt::format("definite sample with target {} and growth rate {}: they must have the same sign and not vanish",
+                    target, growth_rate));
   return {target, growth_rate / target, log_initial};
 }
 
@@ -69,8 +72,7 @@ class SignedFlow {
         size_(std::abs(s.target)),
         log_v0_(s.target < 0 ? s.log_minus : s.log_plus),
         log_b_(s.target < 0 ? s.log_plus : s.log_minus) {
-    if (!(s.rate > 0))
-      throw std::domain_error("signed sample with rate " + std::to_string(s.rate) + ": must be positive");
+    if (!(s.rate > 0)) throw std::domain_error(fmt::format("signed sample with rate {}: must be positive", s.rate));
     const double log_root_q = 0.5 * (log_v0_ + log_b_);
     gap_ = std::hypot(size_, 2 * std::exp(log_root_q));
     log_upper_ = size_ > 0 ? std::log(0.5 * (size_ + gap_)) : log_root_q;
