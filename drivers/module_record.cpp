@@ -14,7 +14,6 @@ namespace nqf::drivers {
 namespace {
 
 using record::ColumnType;
-constexpr std::size_t events_to_keep = 1000;
 
 }  // namespace
 
@@ -83,13 +82,8 @@ void ModuleRecord::define_tables() {
   }
   scope_.set_attribute("series/loss", "loss_offset", "absolute");
 
-  ignitions_ = &scope_.table("ignitions");
-  ignitions_->define_column("mode", ColumnType::integer, {"1", "index of the mode, from 0"});
-  ignitions_->define_column("time", ColumnType::real, {"time", "time: of the crossing, to the solver's tolerance"});
-  ignitions_->define_column("kind", ColumnType::integer, {"1", "kind: +1 lit, -1 extinct"});
-  ignitions_->define_column("predicted_time", ColumnType::real,
-                            {"time", "predicted time: of the mode by itself; NaN if it has none"});
-  ignitions_->define_column("half_value", ColumnType::real, {"1", "half the strength at the end of the run"});
+  ignitions_.define(scope_, "mode", "of the mode by itself; NaN if it has none",
+                    "half the strength at the end of the run");
 
   std::vector<std::int64_t> index(static_cast<std::size_t>(strengths_.n_modes()));
   for (std::size_t k = 0; k < index.size(); ++k) index[k] = static_cast<std::int64_t>(k);
@@ -179,11 +173,7 @@ void ModuleRecord::output(const solver::OutputRow& row) {
 }
 
 void ModuleRecord::events(std::span<const solver::Event> events) {
-  for (const auto& event : events) {
-    ignitions_->append({event.mode, event.time, event.kind, event.predicted_time, event.half_value});
-    if (shown_.size() < events_to_keep) shown_.push_back(event);
-  }
-  n_events_ += static_cast<std::int64_t>(events.size());
+  ignitions_.append(events);
 }
 
 void ModuleRecord::flush() {
@@ -219,6 +209,7 @@ void ModuleRecord::checkpoint(const solver::Progress& progress) {
   put_progress(data, deck_, progress, fingerprint_);
   data.real_arrays["series_time"] = times_;
   data.real_arrays["series_loss"] = losses_;
+  ignitions_.put(data);
   data.real_arrays["series_drift"] = drifts_;
   data.real_arrays["strength_history"].assign(strengths_.history().begin(), strengths_.history().end());
   data.real_arrays["kernel_at_start"] = kernel_at_start_;
@@ -240,9 +231,8 @@ solver::Progress module_progress_of(const record::CheckpointData& data, const pa
 
 void ModuleRecord::resume(const record::CheckpointData& data) {
   outputs_ = data.integer("outputs_written");
-  n_events_ = data.integer("events_written");
   scope_.truncate("series", outputs_);
-  scope_.truncate("ignitions", n_events_);
+  ignitions_.resume(scope_, data);
   scope_.truncate("modes", (outputs_ + deck_.output.snapshot_every - 1) / deck_.output.snapshot_every);
   times_ = data.real_array("series_time");
   losses_ = data.real_array("series_loss");

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "companion.hpp"
+#include "event_table.hpp"
 #include "module_view.hpp"
 #include "nqf/deck/deck.hpp"
 #include "nqf/record/checkpoint.hpp"
@@ -38,8 +39,8 @@ class ModuleRecord final : public solver::RunSink {
   void set_unfinished();
 
   std::span<const double> losses() const { return losses_; }
-  std::span<const solver::Event> shown_events() const { return shown_; }
-  std::int64_t n_events() const { return n_events_; }
+  std::span<const solver::Event> shown_events() const { return ignitions_.first(); }
+  std::int64_t n_events() const { return ignitions_.size(); }
   /// Drift of the tangent kernel when the loss had halved; NaN if it has not, or no kernel was asked for.
   double drift_at_half_loss() const;
 
@@ -58,7 +59,6 @@ class ModuleRecord final : public solver::RunSink {
   Companion* companion_;
   std::vector<double> fingerprint_;
   record::Table* series_ = nullptr;
-  record::Table* ignitions_ = nullptr;
   record::Table* modes_ = nullptr;
   std::int64_t own_modes_ = 0, first_mode_ = 0;
   std::vector<double> log_strength_;
@@ -66,8 +66,8 @@ class ModuleRecord final : public solver::RunSink {
   std::vector<double> kernel_at_start_, kernel_;
   std::vector<double> kernel_times_, kernels_;           // snapshots [n × n] each
   std::vector<double> order_times_, order_m_, order_s_;  // snapshots [p × p], [p] each
-  std::vector<solver::Event> shown_;
-  std::int64_t outputs_ = 0, n_events_ = 0;
+  EventTable ignitions_;
+  std::int64_t outputs_ = 0;
 };
 
 /// Progress of a module's checkpoint; its spans point into `data`.

@@ -12,7 +12,6 @@ namespace nqf::drivers {
 namespace {
 
 using record::ColumnType;
-constexpr std::size_t events_to_keep = 1000;
 constexpr std::int64_t path_in_file = 1000000;
 
 /// All of 0 … n−1 up to a limit, else about `limit` spread evenly in the logarithm.
@@ -110,15 +109,9 @@ void RunRecord::define_tables() {
   series_->define_column("newton_size", ColumnType::integer, {"1", "modes in the latest Newton system", {by_time}});
   scope_.set_attribute("series/loss", "loss_offset", system_.absolute_loss ? "absolute" : "excess");
 
-  ignitions_ = &scope_.table("ignitions");
-  ignitions_->define_column("mode", ColumnType::integer, {"1", "index of the " + system_.mode_name + ", from 0"});
-  ignitions_->define_column("time", ColumnType::real, {"time", "time: of the crossing, to the solver's tolerance"});
-  ignitions_->define_column("kind", ColumnType::integer, {"1", "kind: +1 lit, -1 extinct"});
-  ignitions_->define_column(
-      "predicted_time", ColumnType::real,
-      {"time",
-       "predicted time: exact for uncoupled modes, of the saddle path for coupled ones; NaN if it has no counterpart"});
-  ignitions_->define_column("half_value", ColumnType::real, {"1", "threshold that was crossed"});
+  ignitions_.define(scope_, system_.mode_name,
+                    "exact for uncoupled modes, of the saddle path for coupled ones; NaN if it has no counterpart",
+                    "threshold that was crossed");
 
   scope_.write_array("modes/index", std::span<const std::int64_t>(selected_),
                      {"1", "index: of the " + system_.mode_name + "s in log_value, from 0"});
@@ -191,11 +184,7 @@ void RunRecord::output(const solver::OutputRow& row) {
 }
 
 void RunRecord::events(std::span<const solver::Event> events) {
-  for (const auto& event : events) {
-    ignitions_->append({event.mode, event.time, event.kind, event.predicted_time, event.half_value});
-    if (shown_.size() < events_to_keep) shown_.push_back(event);
-  }
-  n_events_ += static_cast<std::int64_t>(events.size());
+  ignitions_.append(events);
 }
 
 void RunRecord::flush() {
@@ -213,10 +202,7 @@ void RunRecord::checkpoint(const solver::Progress& progress) {
   data.integers["modes"] = system_.modes.global_size();
   data.real_arrays["series_time"] = times_;
   data.real_arrays["series_loss"] = losses_;
-  auto& shown = data.real_arrays["shown_events"];
-  for (const auto& event : shown_)
-    shown.insert(shown.end(), {event.time, static_cast<double>(event.mode), static_cast<double>(event.kind),
-                               event.predicted_time, event.half_value});
+  ignitions_.put(data);
   data.distributed_reals["state"] = {progress.state, system_.modes};
   data.distributed_flags["lit"] = {progress.lit, system_.modes};
   data.distributed_integers["ignitions"] = {progress.ignitions, system_.modes};
@@ -233,16 +219,11 @@ solver::Progress progress_of(const record::CheckpointData& data, std::int64_t n_
 
 void RunRecord::resume(const record::CheckpointData& data) {
   outputs_ = data.integer("outputs_written");
-  n_events_ = data.integer("events_written");
   scope_.truncate("series", outputs_);
-  scope_.truncate("ignitions", n_events_);
+  ignitions_.resume(scope_, data);
   scope_.truncate("modes", snapshots_among(outputs_));
   times_ = data.real_array("series_time");
   losses_ = data.real_array("series_loss");
-  const auto& shown = data.real_array("shown_events");
-  for (std::size_t i = 0; i + 5 <= shown.size(); i += 5)
-    shown_.push_back({shown[i], static_cast<std::int64_t>(shown[i + 1]), static_cast<int>(shown[i + 2]), shown[i + 3],
-                      shown[i + 4]});
 }
 
 theory::PowerLawFit RunRecord::write_fit(const deck::FitOptions& options) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "event_table.hpp"
 #include "nqf/deck/deck.hpp"
 #include "nqf/record/checkpoint.hpp"
 #include "nqf/record/result_file.hpp"
@@ -35,8 +36,8 @@ class RunRecord final : public solver::RunSink {
 
   std::span<const double> times() const { return times_; }
   std::span<const double> losses() const { return losses_; }
-  std::span<const solver::Event> first_events() const { return shown_; }
-  std::int64_t n_events() const { return n_events_; }
+  std::span<const solver::Event> first_events() const { return ignitions_.first(); }
+  std::int64_t n_events() const { return ignitions_.size(); }
 
  private:
   void resume(const record::CheckpointData& data);
@@ -52,15 +53,14 @@ class RunRecord final : public solver::RunSink {
   const structure::ModeSystem& system_;
   const Prediction& prediction_;
   record::Table* series_ = nullptr;
-  record::Table* ignitions_ = nullptr;
   record::Table* modes_ = nullptr;
   std::vector<double> fingerprint_;
   std::vector<std::int64_t> selected_;      // global indices in /modes/index
   std::vector<std::int64_t> own_selected_;  // local indices of those that are ours
   std::vector<double> snapshot_;
   std::vector<double> times_, losses_;  // of all outputs so far, for the fit
-  std::vector<solver::Event> shown_;    // the first events, for the table at the end
-  std::int64_t outputs_ = 0, n_events_ = 0;
+  EventTable ignitions_;
+  std::int64_t outputs_ = 0;
 };
 
 /// A few sums over what the deck's files brought (rates, self-couplings, initial values), to tell on a restart whether

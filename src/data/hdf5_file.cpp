@@ -78,12 +78,12 @@ void Hdf5File::fail(const std::string& dataset, const std::string& what) const {
 
 Hdf5File::Hdf5File(std::string path) : path_(std::move(path)) {
   if (readable_size(path_) == 0) throw DataError(path_, "", "is empty, not an HDF5 file");
-  const HdfProperties access(H5Pcreate(H5P_FILE_ACCESS));
+  const h5::PropertyList access(H5Pcreate(H5P_FILE_ACCESS));
 #if H5_VERSION_GE(1, 10, 7) && !(H5_VERS_MAJOR == 1 && H5_VERS_MINOR == 12 && H5_VERS_RELEASE == 0)
   H5Pset_file_locking(access.get(), false, true);  // readers need no lock, and some file systems have none
 #endif
   if (const htri_t is_hdf5 = H5Fis_hdf5(path_.c_str()); is_hdf5 == 0) throw DataError(path_, "", "is not an HDF5 file");
-  file_ = HdfFile(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, access.get()));
+  file_ = h5::File(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, access.get()));
   if (!file_) fail("", "cannot be opened");
 }
 
@@ -98,12 +98,12 @@ std::vector<std::string> Hdf5File::dataset_names() const {
 }
 
 bool Hdf5File::has_dataset(const std::string& name) const {
-  const HdfObject object(H5Oopen(file_.get(), name.c_str(), H5P_DEFAULT));
+  const h5::Object object(H5Oopen(file_.get(), name.c_str(), H5P_DEFAULT));
   return object && H5Iget_type(object.get()) == H5I_DATASET;
 }
 
-HdfDataset Hdf5File::open(const std::string& name) const {
-  const HdfObject object(H5Oopen(file_.get(), name.c_str(), H5P_DEFAULT));
+h5::Dataset Hdf5File::open(const std::string& name) const {
+  const h5::Object object(H5Oopen(file_.get(), name.c_str(), H5P_DEFAULT));
   if (!object) {
     const auto names = dataset_names();
     throw DataError(path_, name,
@@ -111,9 +111,9 @@ HdfDataset Hdf5File::open(const std::string& name) const {
                                   : fmt::format("does not exist; did you mean '{}'?", nearest(name, names)));
   }
   if (H5Iget_type(object.get()) != H5I_DATASET) throw DataError(path_, name, "is not a data set but a group or a type");
-  HdfDataset dataset(H5Dopen2(file_.get(), name.c_str(), H5P_DEFAULT));
+  h5::Dataset dataset(H5Dopen2(file_.get(), name.c_str(), H5P_DEFAULT));
   if (!dataset) fail(name, "cannot be opened");
-  const HdfType type(H5Dget_type(dataset.get()));
+  const h5::Datatype type(H5Dget_type(dataset.get()));
   const H5T_class_t kind = H5Tget_class(type.get());
   if (kind != H5T_INTEGER && kind != H5T_FLOAT)
     throw DataError(path_, name,
@@ -122,8 +122,8 @@ HdfDataset Hdf5File::open(const std::string& name) const {
 }
 
 std::vector<std::int64_t> Hdf5File::shape(const std::string& name) const {
-  const HdfDataset dataset = open(name);
-  const HdfSpace space(H5Dget_space(dataset.get()));
+  const h5::Dataset dataset = open(name);
+  const h5::Dataspace space(H5Dget_space(dataset.get()));
   if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) throw DataError(path_, name, "has no content");
   const int n_dims = H5Sget_simple_extent_ndims(space.get());
   if (n_dims < 0) fail(name, "has no readable shape");
@@ -142,8 +142,8 @@ void Hdf5File::read_rows(const std::string& name, std::int64_t begin, std::span<
   if (out.empty()) return;
   const auto dims = shape(name);
   const std::int64_t width = row_size(dims);
-  const HdfDataset dataset = open(name);
-  const HdfSpace stored(H5Dget_space(dataset.get()));
+  const h5::Dataset dataset = open(name);
+  const h5::Dataspace stored(H5Dget_space(dataset.get()));
   const std::int64_t n_rows = static_cast<std::int64_t>(out.size()) / width;
   const std::int64_t block = std::max<std::int64_t>(1, max_entries / width);
   for (std::int64_t done = 0; done < n_rows; done += block) {
@@ -152,7 +152,7 @@ void Hdf5File::read_rows(const std::string& name, std::int64_t begin, std::span<
     start[0] = static_cast<hsize_t>(begin + done);
     count[0] = static_cast<hsize_t>(n);
     const hsize_t n_entries = static_cast<hsize_t>(n * width);
-    const HdfSpace memory(H5Screate_simple(1, &n_entries, nullptr));
+    const h5::Dataspace memory(H5Screate_simple(1, &n_entries, nullptr));
     if (H5Sselect_hyperslab(stored.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) < 0 ||
         H5Dread(dataset.get(), H5T_NATIVE_DOUBLE, memory.get(), stored.get(), H5P_DEFAULT, out.data() + done * width) <
             0)
@@ -165,7 +165,7 @@ double Hdf5File::read_scalar(const std::string& name) const {
   for (const std::int64_t n : dims)
     if (n != 1)
       throw DataError(path_, name, fmt::format("has the shape {}; a single number is needed", shape_text(dims)));
-  const HdfDataset dataset = open(name);
+  const h5::Dataset dataset = open(name);
   double value = 0.0;
   if (H5Dread(dataset.get(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) < 0)
     fail(name, "cannot be read");

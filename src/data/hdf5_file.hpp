@@ -21,13 +21,13 @@ class Hdf5File {
   double read_scalar(const std::string& name) const;
 
  private:
-  HdfDataset open(const std::string& name) const;
+  h5::Dataset open(const std::string& name) const;
   std::vector<std::string> dataset_names() const;
   [[noreturn]] void fail(const std::string& dataset, const std::string& what) const;
 
   QuietHdf5 quiet_;
   std::string path_;
-  HdfFile file_;
+  h5::File file_;
 };
 
 }  // namespace nqf::data

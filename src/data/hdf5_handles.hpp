@@ -2,22 +2,11 @@
 
 #include <hdf5.h>
 
-#include "nqf/parallel/handle.hpp"
+#include "nqf/parallel/hdf5_handles.hpp"
 
 namespace nqf::data {
 
-template <herr_t (*Close)(hid_t)>
-struct HdfTraits {
-  using Raw = hid_t;
-  static Raw empty() noexcept { return H5I_INVALID_HID; }
-  static void free(Raw raw) noexcept { (void)Close(raw); }
-};
-using HdfFile = parallel::Handle<HdfTraits<H5Fclose>>;
-using HdfDataset = parallel::Handle<HdfTraits<H5Dclose>>;
-using HdfSpace = parallel::Handle<HdfTraits<H5Sclose>>;
-using HdfType = parallel::Handle<HdfTraits<H5Tclose>>;
-using HdfProperties = parallel::Handle<HdfTraits<H5Pclose>>;
-using HdfObject = parallel::Handle<HdfTraits<H5Oclose>>;
+namespace h5 = parallel::h5;
 
 /// HDF5 prints its error stack to standard error by default; while one of these lives it does not.
 class QuietHdf5 {

@@ -7,27 +7,12 @@
 #include <source_location>
 #include <string>
 
-#include "nqf/parallel/handle.hpp"
+#include "nqf/parallel/hdf5_handles.hpp"
 
 namespace nqf::record {
 
-/// Owners of HDF5 handles. Their destructors ignore errors, so a close that can lose data is also made with a
-/// check.
 namespace h5 {
-template <herr_t (*close)(hid_t)>
-struct Traits {
-  using Raw = hid_t;
-  static Raw empty() noexcept { return H5I_INVALID_HID; }
-  static void free(Raw raw) noexcept { (void)close(raw); }
-};
-using File = parallel::Handle<Traits<H5Fclose>>;
-using Group = parallel::Handle<Traits<H5Gclose>>;
-using Dataset = parallel::Handle<Traits<H5Dclose>>;
-using Dataspace = parallel::Handle<Traits<H5Sclose>>;
-using Datatype = parallel::Handle<Traits<H5Tclose>>;
-using PropertyList = parallel::Handle<Traits<H5Pclose>>;
-using Attribute = parallel::Handle<Traits<H5Aclose>>;
-using Object = parallel::Handle<Traits<H5Oclose>>;
+using namespace parallel::h5;
 
 /// Stops HDF5 printing its error stack: its reasons travel in our exceptions. Cheap; called wherever a file
 /// is opened.
