@@ -34,6 +34,7 @@ RunOutcome RunLoop::run(const std::optional<Progress>& resume, const std::string
     detector_.start(evolution_);
     loss_at_start_ = lowest_loss_ = evolution_.loss(times.front(), evolution_.state());
     write_output(times.front());
+    sink_.flush();
     save();
   }
   outputs_at_begin_ = outputs_;
@@ -57,11 +58,13 @@ RunOutcome RunLoop::run(const std::optional<Progress>& resume, const std::string
       events_ += static_cast<std::int64_t>(step_events_.size());
     }
     bool at_checkpoint = false;
+    const auto outputs_before = outputs_;
     while (outputs_ < static_cast<std::int64_t>(times.size()) && times[outputs_] <= evolution_.time()) {
       at_checkpoint = at_checkpoint || outputs_ == boundary;
       write_output(times[outputs_]);
       steps_since_output = 0;
     }
+    if (outputs_ > outputs_before) sink_.flush();  // once for all outputs of a step: it waits for the disk
     // After the outputs inside the step, which lie before its end.
     watch_loss(evolution_.time(), evolution_.step_loss(), false);
     if (const auto every = schedule_.checkpoint_every_steps; every > 0 && evolution_.work().steps % every == 0)
@@ -109,7 +112,6 @@ void RunLoop::write_output(double t) {
     for (const auto& event : step_events_)
       if (event.time > t) lit -= event.kind;
   sink_.output({t, loss, lit, evolution_.work(), state});
-  sink_.flush();
   ++outputs_;
 }
 

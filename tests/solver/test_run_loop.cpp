@@ -93,7 +93,7 @@ TEST(RunLoop, WritesOutputsExactlyAtTheScheduledTimes) {
     EXPECT_EQ(outcome.time, 2.0);
     EXPECT_EQ(outcome.outputs, 6);
     ASSERT_EQ(sink.outputs.size(), 6u);
-    EXPECT_EQ(sink.flushes, 6);
+    EXPECT_EQ(sink.flushes, h > 1.0 ? 2 : 5);  // once for the outputs of one step, and at the start
     for (std::size_t i = 0; i < 6; ++i) {
       EXPECT_EQ(sink.outputs[i].time, schedule.output_times[i]);
       EXPECT_EQ(sink.outputs[i].loss, falling(schedule.output_times[i]));

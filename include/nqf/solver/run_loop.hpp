@@ -50,7 +50,7 @@ class RunSink {
   virtual ~RunSink() = default;
   virtual void output(const OutputRow& row) = 0;
   virtual void events(std::span<const Event> events) = 0;
-  virtual void flush() = 0;
+  virtual void flush() = 0;  ///< after the outputs of each step: they outlive a kill and can be read
   virtual void checkpoint(const Progress& progress) = 0;
 };
 
