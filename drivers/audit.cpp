@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <set>
+#include <span>
 
 #include "audit_case.hpp"
 #include "audit_laws.hpp"
@@ -12,6 +14,7 @@
 #include "nqf/data/sample_source.hpp"
 #include "nqf/network/make_layer.hpp"
 #include "nqf/parallel/errors.hpp"
+#include "nqf/parallel/failure_watch.hpp"
 #include "nqf/record/run_directory.hpp"
 #include "nqf/solver/stop_control.hpp"
 #include "nqf/structure/module_problem.hpp"
@@ -27,6 +30,7 @@ struct Groups {
   int count = 1;
   int own = 0;
   parallel::Comm comm;
+  std::unique_ptr<parallel::FailureWatch> watch;
 };
 
 Groups split(const parallel::Comm& world, std::int64_t ranks_per_case) {
@@ -34,7 +38,8 @@ Groups split(const parallel::Comm& world, std::int64_t ranks_per_case) {
   const int count = world.size() / per_case, own = std::min(world.rank() / per_case, count - 1);
   MPI_Comm part = MPI_COMM_NULL;
   parallel::mpi_check(MPI_Comm_split(world.get(), own, world.rank(), &part), "MPI_Comm_split");
-  Groups groups{count, own, parallel::Comm::duplicate(part)};
+  Groups groups{count, own, parallel::Comm::duplicate(part), nullptr};
+  groups.watch = std::make_unique<parallel::FailureWatch>(groups.comm);
   parallel::mpi_check(MPI_Comm_free(&part), "MPI_Comm_free");
   return groups;
 }
@@ -64,15 +69,13 @@ void check_modules(const parallel::Comm& comm, const deck::DeckFile& file, const
   }
 }
 
-/// A failure of one case is that case's alone: every rank of the group throws (what may fail on one of them is made
-/// collective), and the others hear of it when the round ends.
-AuditRow run_one(const parallel::Comm& group, const deck::DeckFile& file, const AuditCase& one, std::size_t modes) {
+/// A failure of one case is that case's alone, be it of one rank of the group or of all; the others hear of it when the
+/// round ends.
+AuditRow run_one(parallel::FailureWatch& watch, const deck::DeckFile& file, const AuditCase& one, std::size_t modes) {
   AuditRow row;
-  try {
-    protect(group, [&] { row.result = run_audit_case(group, deck_of(file, one)); });
-  } catch (const std::exception& error) {
-    row = {.result = {}, .failed = true, .failure = error.what()};
-    if (row.failure.empty()) row.failure = "unknown error";
+  row.failure = watch.run([&](const parallel::Comm& group) { row.result = run_audit_case(group, deck_of(file, one)); });
+  row.failed = !row.failure.empty();
+  if (row.failed) {
     auto undefined = AuditResult{}.pack(modes);
     std::fill(undefined.begin(), undefined.begin() + 12, std::nan(""));
     row.result = AuditResult::unpack(undefined, modes);
@@ -80,14 +83,25 @@ AuditRow run_one(const parallel::Comm& group, const deck::DeckFile& file, const 
   return row;
 }
 
-/// One round: each group runs its case; everybody gets the rows, in the order of the cases. Collective.
-void run_round(const parallel::Comm& world, const Groups& groups, const deck::DeckFile& file,
-               const std::vector<AuditCase>& cases, std::size_t modes, std::vector<AuditRow>& rows) {
-  const std::size_t first = rows.size(), mine = first + static_cast<std::size_t>(groups.own);
+/// Cases without a row, in order, then those whose row says that they failed in an earlier start.
+std::vector<std::size_t> missing(const std::vector<AuditRow>& rows, std::size_t n_cases) {
+  std::vector<std::size_t> todo;
+  for (std::size_t i = rows.size(); i < n_cases; ++i) todo.push_back(i);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows[i].failed) todo.push_back(i);
+  return todo;
+}
+
+/// One round: each group runs one of `todo`; everybody gets the rows, in that order. Collective.
+std::vector<AuditRow> run_round(const parallel::Comm& world, const Groups& groups, const deck::DeckFile& file,
+                                const std::vector<AuditCase>& cases, std::span<const std::size_t> todo,
+                                std::size_t modes) {
+  std::vector<AuditRow> rows;
+  const auto own = static_cast<std::size_t>(groups.own);
   std::vector<double> numbers;
   std::string failure;
-  if (mine < cases.size()) {
-    const auto row = run_one(groups.comm, file, cases[mine], modes);
+  if (own < todo.size()) {
+    const auto row = run_one(*groups.watch, file, cases[todo[own]], modes);
     if (groups.comm.is_root()) {
       numbers.push_back(row.failed ? 1.0 : 0.0);
       numbers.push_back(static_cast<double>(world.rank()));
@@ -108,6 +122,7 @@ void run_round(const parallel::Comm& world, const Groups& groups, const deck::De
     }
     rows.push_back(std::move(row));
   }
+  return rows;
 }
 
 std::string line_of(const AuditCase& one, const AuditRow& row) {
@@ -152,7 +167,7 @@ int audit(const parallel::Session& session, const Arguments& arguments) {
         !difference.empty())
       throw UserError(fmt::format("{}: {} was made with another deck ({})", deck.path, path, difference));
     rows = read_audit(comm, path, modes);
-    if (rows.size() == cases.size()) {
+    if (missing(rows, cases.size()).empty()) {
       log.info(audit_table(deck, cases, rows, fit_laws(deck, cases, rows)));
       log.info(path + ": already complete");
       return static_cast<int>(ExitStatus::done);
@@ -161,28 +176,35 @@ int audit(const parallel::Session& session, const Arguments& arguments) {
 
   bool stopped = false;
   const auto groups = split(comm, ranks_per_case);
+  const auto todo = missing(rows, cases.size());
   // The file's destructor is collective: no exception of one rank alone may pass it.
   auto file = going_on ? record::ResultFile::open(comm, path) : record::ResultFile::create(comm, path);
   protect(comm, [&] {
-    log.info(fmt::format("{} cases, {} done before, {} at a time on {} ranks each", cases.size(), rows.size(),
-                         groups.count, comm.size() / groups.count));
+    log.info(fmt::format("{} cases, {} done before, {} at a time on {} ranks each", cases.size(),
+                         cases.size() - todo.size(), groups.count, comm.size() / groups.count));
     write_provenance(file, comm, deck, arguments);
     if (!going_on) file.root().set_attribute("", "created", now_text());
     AuditRecord record(comm, file, deck, cases, modes, std::ssize(rows));
     const auto stop_file_exists = [&] { return directory.stop_requested(); };
     solver::StopControl stop(comm, stop_file_exists, arguments.wall_time, deck.cases.front().checkpoint.stop_grace);
     solver::StopControl::Verdict verdict;
-    while (rows.size() < cases.size() && !stopped) {
-      const std::size_t before = rows.size();
-      run_round(comm, groups, deck, cases, modes, rows);
-      for (std::size_t i = before; i < rows.size(); ++i) {
-        record.append(cases[i], rows[i]);
-        log.info(fmt::format("[{}/{}] {}", i + 1, cases.size(), line_of(cases[i], rows[i])));
+    std::size_t done = 0;
+    while (done < todo.size() && !stopped) {
+      for (auto& row : run_round(comm, groups, deck, cases, std::span(todo).subspan(done), modes)) {
+        const std::size_t i = todo[done++];
+        log.info(fmt::format("[{}/{}] {}", cases.size() - todo.size() + done, cases.size(), line_of(cases[i], row)));
+        if (i < rows.size()) {
+          rows[i] = std::move(row);
+          record.replace(cases, rows, i);
+        } else {
+          rows.push_back(std::move(row));
+          record.append(cases[i], rows[i]);
+        }
       }
       record.flush(rows);
       stop.checkpoint_written();
       verdict = stop.poll();
-      stopped = verdict.reason != solver::StopReason::none && rows.size() < cases.size();
+      stopped = verdict.reason != solver::StopReason::none && done < todo.size();
     }
     const auto laws = fit_laws(deck, cases, rows);
     log.info(audit_table(deck, cases, rows, laws));
@@ -191,7 +213,7 @@ int audit(const parallel::Session& session, const Arguments& arguments) {
       file.root().set_attribute("", "termination_reason",
                                 std::string("stopped by ") + solver::describe(verdict.reason));
       log.always(fmt::format("stopped by {} after {} of {} cases: run the same line with --restart to go on",
-                             solver::describe(verdict.reason), rows.size(), cases.size()));
+                             solver::describe(verdict.reason), cases.size() - todo.size() + done, cases.size()));
     } else {
       file.root().set_attribute("", "finished", now_text());
       file.root().set_attribute("", "complete", true);

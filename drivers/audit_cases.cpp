@@ -92,6 +92,7 @@ std::vector<AuditCase> audit_cases(const deck::DeckFile& file) {
                             .width = width,
                             .seed = seed,
                             .options = module_options(deck, module, activation, width)};
+              if (module == AuditModule::custom) one.module += " " + one.options.name;
               if (deck::has_activation(module)) one.activation = deck::activation_name(one.options.activation);
               cases.push_back(std::move(one));
             }

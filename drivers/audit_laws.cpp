@@ -12,8 +12,6 @@ namespace nqf::drivers {
 
 namespace {
 
-constexpr std::int64_t fit_from = 64;  // units: fewer are not yet in the range of the law (THEORY §7)
-
 double median(std::vector<double> values) {
   std::erase_if(values, [](double v) { return std::isnan(v); });
   if (values.empty()) return nan;
@@ -123,7 +121,7 @@ std::vector<Law> fit_laws(const deck::DeckFile& deck, const std::vector<AuditCas
       for (const auto& cell : groups(cases, begin, end, same_cell)) {
         const double value = median_of(rows, cell, field);
         const auto& one = cases[cell.first];
-        if (value > 0.0 && one.width >= fit_from)
+        if (value > 0.0 && one.width >= audit.fit_from)
           points.push_back({{-std::log(static_cast<double>(one.width)), std::log(one.epsilon)}, std::log(value)});
       }
       if (points.size() < 2) continue;

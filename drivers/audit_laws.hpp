@@ -8,8 +8,8 @@
 namespace nqf::drivers {
 
 /// quantity ~ width^(−a) epsilon^b, by least squares in logarithms through the medians over the seeds. Errors are those
-/// of the scatter about the plane; NaN where there are no more points than unknowns. Widths below 64 are
-/// left out: with few units they are not in the law's range.
+/// of the scatter about the plane; NaN where there are no more points than unknowns. Widths below
+/// audit.fit_from are left out.
 struct Law {
   std::string case_name, module, activation, quantity;  ///< "remainder" or "gap"
   double width_exponent = 0.0, width_exponent_error = 0.0;

@@ -89,6 +89,7 @@ std::vector<AuditRow> read_audit(const parallel::Comm& comm, const std::string& 
     rows[i].result.trained = trained[i] != 0.0;
     rows[i].result.passed = passed[i] != 0.0;
     rows[i].failed = failed[i] != 0.0;
+    if (rows[i].failed) rows[i].failure = "in an earlier start";
   }
   return rows;
 }
@@ -149,10 +150,15 @@ void AuditRecord::append(const AuditCase& one, const AuditRow& row) {
   table_.append(values, lists);
 }
 
+void AuditRecord::replace(const std::vector<AuditCase>& cases, const std::vector<AuditRow>& rows, std::size_t i) {
+  table_.truncate(static_cast<std::int64_t>(i));
+  for (; i < rows.size(); ++i) append(cases[i], rows[i]);
+}
+
 void AuditRecord::flush(const std::vector<AuditRow>& rows) {
   bool changed = false;
   for (std::size_t i = 0; i < rows.size(); ++i)
-    if (!rows[i].failure.empty() && reasons_[i].empty()) {
+    if (rows[i].failure != reasons_[i]) {
       reasons_[i] = rows[i].failure;
       changed = true;
     }

@@ -15,7 +15,7 @@ struct Law;
 struct AuditRow {
   AuditResult result;
   bool failed = false;
-  std::string failure;  ///< why; empty for rows of an earlier start
+  std::string failure;  ///< why
 };
 
 /// Rows that a file holds. Those after the first that is not complete in every column are not counted. Collective.
@@ -30,6 +30,8 @@ class AuditRecord {
   AuditRecord(const parallel::Comm& comm, record::ResultFile& file, const deck::DeckFile& deck,
               const std::vector<AuditCase>& cases, std::size_t modes, std::int64_t n_rows);
   void append(const AuditCase& one, const AuditRow& row);
+  /// Row `i` was run again: it and those behind it are written anew.
+  void replace(const std::vector<AuditCase>& cases, const std::vector<AuditRow>& rows, std::size_t i);
   /// The rows appended are in the file, and so are the reasons of failed cases.
   void flush(const std::vector<AuditRow>& rows);
   void write_laws(const std::vector<Law>& laws);

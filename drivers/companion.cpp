@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "nqf/dynamics/factored_state.hpp"
 #include "nqf/numbers.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "nqf/solver/map_evolution.hpp"
@@ -57,7 +58,7 @@ FormOutputs::FormOutputs(const deck::Deck& deck, const structure::ModuleProblem&
   op_->offset(op_->all(), mine);
   form.comm().sum_in_place(std::span<double>(offset_));
   const auto p = static_cast<std::size_t>(problem.n_parameters);
-  m_.resize(p * p);
+  m_.resize(dynamic_cast<dynamics::FactoredState*>(&form) ? 0 : p * p);
   s_.resize(op_->has_sum_terms() ? p : 0);
   core_.resize(static_cast<std::size_t>(op_->core().size()));
 }
@@ -68,8 +69,17 @@ void FormOutputs::operator()(std::span<const double> state, std::span<double> f)
     network->objective().outputs(x, network->weights(state), f);
     return;
   }
-  form_.order_parameter(state, m_, s_);
-  op_->core().from_order_parameter(m_, core_);
+  if (auto* factored = dynamic_cast<dynamics::FactoredState*>(&form_)) {
+    const auto weights = factored->factor(state);
+    std::fill(core_.begin(), core_.end(), 0.0);
+    op_->core().add_product(weights.w, weights.w, weights.r, core_);
+    std::fill(s_.begin(), s_.end(), 0.0);
+    for (std::size_t i = 0; i < weights.ones.size() * s_.size(); ++i)
+      s_[i % s_.size()] += weights.w[i] * weights.ones[i / s_.size()];
+  } else {
+    form_.order_parameter(state, m_, s_);
+    op_->core().from_order_parameter(m_, core_);
+  }
   std::fill(f.begin(), f.end(), 0.0);
   const auto begin = own_.rows.begin() * n_outputs_, count = own_.rows.local_size() * n_outputs_;
   op_->measure_core(op_->all(), core_, s_, f.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count)));

@@ -13,8 +13,8 @@
 
 namespace nqf::drivers {
 
-/// f(x_n) − f0 of a form at a state of its, on the first min(N, 1024) training samples: of closed systems from (M, s)
-/// by the structure matrices, of networks by a forward pass.
+/// f(x_n) − f0 of a form at a state of its, on the first min(N, 1024) training samples: of closed systems by the
+/// structure matrices, from compressed weights by their core or from (M, s), of networks by a forward pass.
 class FormOutputs {
  public:
   /// All named must outlive it. Collective.

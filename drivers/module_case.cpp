@@ -103,6 +103,8 @@ ModuleCase::ModuleCase(const parallel::Comm& comm, const deck::Deck& deck, struc
                                                                         : dynamics::NetworkSide::form)
                                        ->stack()
                                        .description());
+  if (deck.network.is_stack())
+    notes_.push_back("a stack of modules has no modes: no ignition times are predicted, none are recorded");
   if (!is_discrete(deck)) return;
   if (!is_network(deck)) dynamics::make_training_map(comm, deck, problem_, initial_);  // refuses what does not fit
   fit_to_steps(schedule_, deck, dynamics::LearningRate(deck.training));

@@ -31,6 +31,7 @@ constexpr Entry entries[] = {
     {"experts_sigmoid_linear", AuditModule::experts_sigmoid_linear, ModuleKind::experts_sigmoid_linear, 0, false},
     {"experts_softmax", AuditModule::experts_softmax, ModuleKind::experts_softmax, 0, true},
     {"fourier", AuditModule::fourier, ModuleKind::fourier, 0, true},
+    {"custom", AuditModule::custom, ModuleKind::custom, 0, false},
     {"mean_of_units", AuditModule::mean_of_units, ModuleKind::perceptron, -1, true},
     {"d_experts_softmax", AuditModule::d_experts_softmax, ModuleKind::experts_softmax, 1, true},
 };
@@ -93,6 +94,7 @@ AuditOptions AuditOptions::from(TableReader table) {
   table.read("outputs", o.outputs, "points of the curves", at_least(20));
   table.read("train_up_to", o.train_up_to, "wider originals are not trained: remainder only; 0: all are", non_negative);
   table.read("fit_laws", o.fit_laws, "fit remainder and gap ~ width^(-a) epsilon^b");
+  table.read("fit_from", o.fit_from, "narrower cases are left out of that fit [units]", at_least(1));
   table.read("ranks_per_case", o.ranks_per_case, "cases run side by side on so many ranks each", at_least(1));
   table.excludes("seed_count", {"seeds"});
   table.finish();

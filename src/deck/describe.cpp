@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "deck/nearest.hpp"
+#include "nqf/deck/nearest.hpp"
 #include "deck/reading.hpp"
 #include "nqf/parallel/errors.hpp"
 

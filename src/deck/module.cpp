@@ -23,7 +23,8 @@ const Choices<ModuleKind>& module_kinds() {
                                               {"completion", ModuleKind::completion},
                                               {"bilinear_sequence", ModuleKind::bilinear_sequence},
                                               {"diagonal_network", ModuleKind::diagonal_network},
-                                              {"matrices", ModuleKind::matrices}};
+                                              {"matrices", ModuleKind::matrices},
+                                              {"custom", ModuleKind::custom}};
   return choices;
 }
 
@@ -55,8 +56,18 @@ ModuleOptions ModuleOptions::from(TableReader table) {
   table.read("amplitude", o.amplitude, "Fourier features: amplitudes s_k [-]");
   table.read("signed", o.is_signed, "diagonal network sum_k x_k (u_k^2 - v_k^2); else sum_k x_k u_k v_k");
   table.read("scale", o.scale, "the whole normal form is multiplied by this [-]");
+  table.read("name", o.name, "custom: name of the user's module (src/structure/custom/registry.cpp)");
+  table.read("sum_terms", o.sum_terms,
+             "custom: carry g and B of a module with a bias or a nonlinearity after the sum over units; else it is "
+             "refused");
   table.finish();
   o.place = table.place("kind");
+  o.name_place = table.place("name");
+  const bool custom = o.kind == ModuleKind::custom;
+  table.require_that(custom || o.name.empty(), "name", "belongs to kind = \"custom\"");
+  table.require_that(custom || !o.sum_terms, "sum_terms", "belongs to kind = \"custom\"");
+  table.require_that(!custom || o.scale == 1.0, "scale",
+                     "a custom module carries its own factors: write this one into its function");
   return o;
 }
 

@@ -1,4 +1,4 @@
-#include "deck/nearest.hpp"
+#include "nqf/deck/nearest.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "deck/nearest.hpp"
+#include "nqf/deck/nearest.hpp"
 #include "nqf/parallel/errors.hpp"
 
 namespace nqf::deck {

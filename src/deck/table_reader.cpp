@@ -6,7 +6,7 @@
 #include <cassert>
 #include <filesystem>
 
-#include "deck/nearest.hpp"
+#include "nqf/deck/nearest.hpp"
 #include "deck/node.hpp"
 #include "deck/table_record.hpp"
 #include "nqf/parallel/errors.hpp"

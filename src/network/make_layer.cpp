@@ -16,6 +16,7 @@
 #include "nqf/data/array.hpp"
 #include "nqf/network/activation.hpp"
 #include "nqf/network/compress.hpp"
+#include "nqf/network/custom_layer.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "patch_perceptron.hpp"
 
@@ -185,6 +186,10 @@ std::unique_ptr<Layer> fourier(const Request& r) {
       std::make_unique<FourierForm>(FourierBasis(n, r.input_size()), std::move(amplitude), r.kappa(), r.phi0()));
 }
 
+std::unique_ptr<Layer> custom(const Request& r) {
+  return make_custom_layer(r.comm, structure::custom_module(r.options), r.shape, r.variant, r.options.sum_terms);
+}
+
 struct Entry {
   ModuleKind kind;
   bool activated;      ///< [module] activation matters
@@ -202,6 +207,7 @@ constexpr Entry registry[] = {
     {ModuleKind::experts_sigmoid_linear, false, true, experts_sigmoid_linear},
     {ModuleKind::experts_softmax, true, false, experts_softmax},
     {ModuleKind::fourier, true, false, fourier},
+    {ModuleKind::custom, false, false, custom},
 };
 
 const Entry* find(ModuleKind kind) {
@@ -232,6 +238,7 @@ std::unique_ptr<Layer> make_layer(const parallel::Comm& comm, const Options& opt
 }
 
 bool has_sum_terms(const Options& options) {
+  if (options.kind == ModuleKind::custom) return options.sum_terms;
   const Entry* entry = find(options.kind);
   return entry != nullptr &&
          (entry->always_summed || (entry->activated && activation_of(options).value_at_zero() != 0.0));

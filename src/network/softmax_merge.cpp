@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "nqf/parallel/failure_watch.hpp"
 #include "nqf/parallel/narrow.hpp"
 
 namespace nqf::network {
@@ -34,10 +35,8 @@ SoftmaxMerge::SoftmaxMerge(std::int64_t m) : row_(m + 2) {
 }
 
 void SoftmaxMerge::all_ranks(const parallel::Comm& comm, std::span<double> rows) const {
-  parallel::mpi_check(
-      MPI_Allreduce(MPI_IN_PLACE, rows.data(), narrow<int>(static_cast<std::int64_t>(rows.size()) / row_), type_.get(),
-                    op_.get(), comm.get()),
-      "MPI_Allreduce");
+  parallel::all_reduce_in_place(comm.get(), rows.data(), narrow<int>(static_cast<std::int64_t>(rows.size()) / row_),
+                                type_.get(), op_.get());
 }
 
 }  // namespace nqf::network

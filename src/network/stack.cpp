@@ -35,6 +35,11 @@ Stack::Stack(const parallel::Comm& comm, std::vector<std::int64_t> input_shape,
                            .n_outputs = wanted.n_outputs,
                            .width = wanted.width,
                            .queries = last ? Queries::last : Queries::all};
+    if (l > 0 && wanted.module.kind == deck::ModuleKind::custom && wanted.variant != Variant::original)
+      throw DeckError(place.file, place.line,
+                      fmt::format("layer {} of the stack: the normal form of a custom module has no gradient by its "
+                                  "inputs and must come first; \"original\" does not need it",
+                                  l + 1));
     Step step;
     try {
       step.layer = make_layer(comm, wanted.module, layer_shape, wanted.variant);

@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "nqf/parallel/errors.hpp"
+#include "nqf/parallel/failure_watch.hpp"
 #include "nqf/parallel/narrow.hpp"
+#include "parallel/watched.hpp"
 
 namespace nqf::parallel {
 
@@ -28,11 +30,33 @@ MPI_Datatype type_of<char>() {
   return MPI_CHAR;
 }
 
+/// The buffer of a call that may be left while messages are under way: it stays where it is then.
+template <class T>
+class Staged {
+ public:
+  Staged(Watched& watch, std::size_t size) : watch_(watch) { watch_.abandoned.emplace_back(size * sizeof(T)); }
+  T* data() { return reinterpret_cast<T*>(watch_.abandoned.back().data()); }
+  void done() { watch_.abandoned.pop_back(); }
+
+ private:
+  Watched& watch_;
+};
+
+/// `operation(buffer, request)` on a copy of `values`, in place.
+template <class T>
+void in_place(Watched& watch, const char* call, std::span<T> values,
+              const std::function<int(T* buffer, MPI_Request*)>& operation) {
+  Staged<T> buffer(watch, values.size());
+  std::copy(values.begin(), values.end(), buffer.data());
+  watch.wait(call, [&](MPI_Request* request) { return operation(buffer.data(), request); });
+  std::copy_n(buffer.data(), values.size(), values.begin());
+  buffer.done();
+}
+
 template <class T>
 T reduce(MPI_Comm comm, T value, MPI_Op op) {
-  T result{};
-  mpi_check(MPI_Allreduce(&value, &result, 1, type_of<T>(), op, comm), "MPI_Allreduce");
-  return result;
+  all_reduce_in_place(comm, &value, 1, type_of<T>(), op);
+  return value;
 }
 
 template <class T, class Call>
@@ -44,15 +68,20 @@ void in_pieces(std::span<T> values, Call&& call) {
 template <class T>
 void reduce_in_place(MPI_Comm comm, std::span<T> values, MPI_Op op) {
   in_pieces(values, [&](std::span<T> piece) {
-    mpi_check(MPI_Allreduce(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), type_of<T>(), op, comm),
-              "MPI_Allreduce");
+    all_reduce_in_place(comm, piece.data(), static_cast<int>(piece.size()), type_of<T>(), op);
   });
 }
 
 template <class T>
 void broadcast_pieces(MPI_Comm comm, std::span<T> values, int root) {
   in_pieces(values, [&](std::span<T> piece) {
-    mpi_check(MPI_Bcast(piece.data(), static_cast<int>(piece.size()), type_of<T>(), root, comm), "MPI_Bcast");
+    const int count = static_cast<int>(piece.size());
+    if (auto* watch = watched(comm))
+      in_place<T>(*watch, "MPI_Ibcast", piece, [&](T* buffer, MPI_Request* request) {
+        return MPI_Ibcast(buffer, count, type_of<T>(), root, comm, request);
+      });
+    else
+      mpi_check(MPI_Bcast(piece.data(), count, type_of<T>(), root, comm), "MPI_Bcast");
   });
 }
 
@@ -61,16 +90,30 @@ std::vector<T> gather(const Comm& comm, std::span<const T> local) {
   const int n_ranks = comm.size();
   std::vector<int> counts(n_ranks), offsets(n_ranks);
   int count = narrow<int>(local.size());
-  mpi_check(MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm.get()), "MPI_Allgather");
+  counts[comm.rank()] = count;
+  if (auto* watch = watched(comm.get()))
+    in_place<int>(*watch, "MPI_Iallgather", counts, [&](int* buffer, MPI_Request* request) {
+      return MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, 1, MPI_INT, comm.get(), request);
+    });
+  else
+    mpi_check(MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm.get()), "MPI_Allgather");
   std::int64_t total = 0;
   for (int r = 0; r < n_ranks; ++r) {
     offsets[r] = narrow<int>(total);
     total += counts[r];
   }
   std::vector<T> all(static_cast<std::size_t>(total));
-  mpi_check(MPI_Allgatherv(local.data(), count, type_of<T>(), all.data(), counts.data(), offsets.data(), type_of<T>(),
-                           comm.get()),
-            "MPI_Allgatherv");
+  if (auto* watch = watched(comm.get())) {
+    std::copy(local.begin(), local.end(), all.begin() + offsets[comm.rank()]);
+    in_place<T>(*watch, "MPI_Iallgatherv", all, [&](T* buffer, MPI_Request* request) {
+      return MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, counts.data(), offsets.data(), type_of<T>(),
+                             comm.get(), request);
+    });
+  } else {
+    mpi_check(MPI_Allgatherv(local.data(), count, type_of<T>(), all.data(), counts.data(), offsets.data(),
+                             type_of<T>(), comm.get()),
+              "MPI_Allgatherv");
+  }
   return all;
 }
 
@@ -140,15 +183,38 @@ void mpi_check(int code, const char* call, std::source_location where) {
   throw LibraryError(call, code, std::string(text, static_cast<std::size_t>(length)), where);
 }
 
+void all_reduce_in_place(MPI_Comm comm, void* values, int count, MPI_Datatype type, MPI_Op op) {
+  auto* watch = watched(comm);
+  if (watch == nullptr) {
+    mpi_check(MPI_Allreduce(MPI_IN_PLACE, values, count, type, op, comm), "MPI_Allreduce");
+    return;
+  }
+  int size = 0;
+  mpi_check(MPI_Type_size(type, &size), "MPI_Type_size");
+  const std::span<char> bytes(static_cast<char*>(values), static_cast<std::size_t>(size) * static_cast<std::size_t>(count));
+  in_place<char>(*watch, "MPI_Iallreduce", bytes, [&](char* buffer, MPI_Request* request) {
+    return MPI_Iallreduce(MPI_IN_PLACE, buffer, count, type, op, comm, request);
+  });
+}
+
 void Comm::Traits::free(Raw raw) noexcept {
   int finalized = 0;
   MPI_Finalized(&finalized);
-  if (!finalized) MPI_Comm_free(&raw);
+  if (finalized) return;
+  if (const auto* watch = watched(raw); watch != nullptr && watch->failed) return;  // messages may be under way
+  MPI_Comm_free(&raw);
 }
 
 Comm Comm::duplicate(MPI_Comm comm) {
   Comm copy;
-  mpi_check(MPI_Comm_dup(comm, copy.comm_.out()), "MPI_Comm_dup");
+  if (auto* watch = watched(comm)) {
+    Staged<MPI_Comm> made(*watch, 1);
+    watch->wait("MPI_Comm_idup", [&](MPI_Request* request) { return MPI_Comm_idup(comm, made.data(), request); });
+    *copy.comm_.out() = *made.data();
+    made.done();
+  } else {
+    mpi_check(MPI_Comm_dup(comm, copy.comm_.out()), "MPI_Comm_dup");
+  }
   mpi_check(MPI_Comm_set_errhandler(copy.get(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   mpi_check(MPI_Comm_rank(copy.get(), &copy.rank_), "MPI_Comm_rank");
   mpi_check(MPI_Comm_size(copy.get(), &copy.size_), "MPI_Comm_size");
@@ -156,7 +222,10 @@ Comm Comm::duplicate(MPI_Comm comm) {
 }
 
 void Comm::barrier() const {
-  mpi_check(MPI_Barrier(get()), "MPI_Barrier");
+  if (auto* watch = watched(get()))
+    watch->wait("MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(get(), request); });
+  else
+    mpi_check(MPI_Barrier(get()), "MPI_Barrier");
 }
 double Comm::sum(double value) const {
   return reduce(get(), value, MPI_SUM);
@@ -179,7 +248,17 @@ std::int64_t Comm::min(std::int64_t value) const {
 
 std::int64_t Comm::exclusive_sum(std::int64_t value) const {
   std::int64_t below = 0;
-  mpi_check(MPI_Exscan(&value, &below, 1, MPI_INT64_T, MPI_SUM, get()), "MPI_Exscan");
+  if (auto* watch = watched(get())) {
+    Staged<std::int64_t> pair(*watch, 2);
+    pair.data()[0] = value;
+    watch->wait("MPI_Iexscan", [&](MPI_Request* request) {
+      return MPI_Iexscan(pair.data(), pair.data() + 1, 1, MPI_INT64_T, MPI_SUM, get(), request);
+    });
+    below = pair.data()[1];
+    pair.done();
+  } else {
+    mpi_check(MPI_Exscan(&value, &below, 1, MPI_INT64_T, MPI_SUM, get()), "MPI_Exscan");
+  }
   return rank_ == 0 ? 0 : below;  // MPI leaves rank 0's result undefined
 }
 

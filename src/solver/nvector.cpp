@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "nqf/parallel/failure_watch.hpp"
+
 namespace nqf::solver {
 
 namespace {
@@ -18,11 +20,13 @@ MPI_Comm communicator(N_Vector v) {
 constexpr std::size_t fused_block = 2048;  // doubles: a few such blocks stay in the first-level cache
 
 double reduce(N_Vector v, double local, MPI_Op op) {
-  double result = 0.0;
-  // A failing reduction must not look like a number; CVODE then reports the NaN.
-  if (MPI_Allreduce(&local, &result, 1, MPI_DOUBLE, op, communicator(v)) != MPI_SUCCESS)
+  // A failing reduction must not look like a number, and nothing may be thrown through CVODE, which reports the NaN.
+  try {
+    parallel::all_reduce_in_place(communicator(v), &local, 1, MPI_DOUBLE, op);
+  } catch (const std::exception&) {
     return std::numeric_limits<double>::quiet_NaN();
-  return result;
+  }
+  return local;
 }
 
 // Element-wise kernels may be called with z the same as x or y, which `omp simd` allows: no entry depends on another.

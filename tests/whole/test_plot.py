@@ -6,6 +6,7 @@
 """
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -258,6 +259,37 @@ class Plot(unittest.TestCase):
                 for key in list(file[name].attrs):
                     del file[name].attrs[key]
         self.assert_draws(self.write("unlabelled.h5", fill))
+
+    def test_the_original_is_marked_where_it_leaves_its_normal_form(self):
+        t = np.linspace(0.0, 10.0, 21)
+
+        def beside(divergence_time):
+            def fill(file):
+                put_series(file, t, np.exp(-0.5 * t), "absolute")
+                put(file, "series/original_loss", np.exp(-0.4 * t), "loss", "loss of the original network",
+                    divergence_level=0.1, divergence_time=divergence_time)
+            return fill
+
+        def svg_of(name, divergence_time):
+            return self.assert_draws(self.write(f"{name}.h5", beside(divergence_time)), "--kind", "loss",
+                                     out=f"{name}.svg").read_text()
+
+        def upright(svg):
+            """Horizontal places of lines that go from the bottom to the top of the axes."""
+            lines = re.findall(r'd="M ([\d.]+) ([\d.]+) \s*L ([\d.]+) ([\d.]+) \s*"', svg)
+            return {float(x) for x, y, other, end in lines if x == other and abs(float(y) - float(end)) > 50}
+
+        never = svg_of("never_apart", np.nan)
+        self.assertIn("original network", never)
+        self.assertNotIn("first apart", never)
+        places = []
+        for name, time in (("apart_early", 2.25), ("apart_between", 4.5), ("apart_late", 6.75)):
+            svg = svg_of(name, time)
+            self.assertIn("first apart by 0.1", svg)
+            place, = upright(svg) - upright(never)
+            places.append(place)
+        self.assertAlmostEqual(places[1] - places[0], places[2] - places[1], delta=1e-3)
+        self.assertGreater(places[1] - places[0], 10.0)  # points: 2.25 of an axis of 10
 
     def test_power_law_states_exponent_error_and_prediction(self):
         svg = self.assert_draws(self.results["power_law"], "--kind", "power_law", out="law.svg").read_text()

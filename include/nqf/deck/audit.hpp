@@ -21,6 +21,7 @@ enum class AuditModule {
   experts_sigmoid_linear,
   experts_softmax,
   fourier,
+  custom,
   mean_of_units,      ///< control: the perceptron times 1/d
   d_experts_softmax,  ///< control: softmax-gated experts times d
 };
@@ -42,6 +43,7 @@ struct AuditOptions {
   std::int64_t outputs = 400;       ///< points of the curves
   std::int64_t train_up_to = 0;     ///< originals of more units are not trained: remainder only; 0: all are
   bool fit_laws = true;             ///< R, gap ~ d^(−a) ε^b
+  std::int64_t fit_from = 64;       ///< units: with fewer a module is not yet in the law's range (THEORY §7)
   std::int64_t ranks_per_case = 1;  ///< cases run side by side on so many ranks each
   Place place;
   static AuditOptions from(TableReader table);

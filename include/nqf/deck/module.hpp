@@ -27,7 +27,8 @@ enum class ModuleKind {
   completion,
   bilinear_sequence,
   diagonal_network,
-  matrices
+  matrices,
+  custom
 };
 
 enum class ActivationKind { tanh, erf, sin, gelu, softplus, sigmoid, identity, relu, square };
@@ -47,6 +48,9 @@ struct ModuleOptions {
   ArraySource amplitude;  ///< Fourier features: s_k; sets their number with data.count
   bool is_signed = true;  ///< key "signed": diagonal network Σ x_k (u_k² − v_k²), else Σ x_k u_k v_k
   double scale = 1.0;     ///< A, B, g are multiplied by this (of d^(−α_A), say)
+  std::string name;       ///< custom: of the user's module, structure/custom_module.hpp
+  bool sum_terms = false;  ///< custom: g and B are carried; else a module that has them is refused
+  Place name_place;
   Place place;
   static ModuleOptions from(TableReader table);
 };

@@ -31,7 +31,9 @@ class NetworkFlow final : public TrainingFlow, public NetworkState {
   bool rhs(std::span<const double> state, std::span<double> derivative) override;
   /// Central difference of two gradients, relative error about 1e-10.
   void jacobian_product(std::span<const double> state, std::span<const double> v, std::span<double> out) override;
-  /// λ: the curvature of a network is not known entry by entry.
+  /// λ: the curvature of a network is not known entry by entry. Under BDF the preconditioner is then 1 + γλ, a multiple
+  /// of the identity: conjugate directions cost as many products as 1 + γ∂²L has distinct large eigenvalues (those of
+  /// the lit modes), and a stiff network without Adams' step limit pays in Krylov iterations, not in accuracy.
   void stiffness_diagonal(std::span<const double> state, std::span<double> diagonal) override;
   double initial_scale() const override { return initial_scale_; }
   NetworkObjective& objective() override { return *objective_; }

@@ -1,6 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
+#include "nqf/parallel/errors.hpp"
 #include "structure/modules/module.hpp"
 
 namespace nqf::structure {
@@ -9,7 +12,7 @@ using Factory = std::unique_ptr<Module>(const ModuleContext&);
 Factory make_perceptron, make_convolution, make_convolution_positions, make_attention, make_query_key,
     make_experts_softmax_linear, make_experts_sigmoid_linear, make_experts_softmax, make_fourier, make_sensing,
     make_phase_retrieval, make_factorisation, make_bilinear_sequence, make_completion, make_diagonal_network,
-    make_matrices;
+    make_matrices, make_custom;
 
 namespace {
 
@@ -37,10 +40,14 @@ constexpr std::array registry{
     Entry{Kind::bilinear_sequence, "bilinear_sequence", make_bilinear_sequence},
     Entry{Kind::diagonal_network, "diagonal_network", make_diagonal_network},
     Entry{Kind::matrices, "matrices", make_matrices},
+    Entry{Kind::custom, "custom", make_custom},
 };
 
 const Entry& entry(Kind kind) {
-  return *std::find_if(registry.begin(), registry.end(), [kind](const Entry& e) { return e.kind == kind; });
+  const auto* found = std::find_if(registry.begin(), registry.end(), [kind](const Entry& e) { return e.kind == kind; });
+  if (found == registry.end())
+    throw RunError(fmt::format("module kind {} has no line in the registry of normal forms", static_cast<int>(kind)));
+  return *found;
 }
 
 }  // namespace

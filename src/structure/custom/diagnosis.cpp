@@ -1,35 +1,38 @@
-#include "nqf/network/diagnosis.hpp"
+#include "nqf/structure/diagnosis.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "nqf/parallel/errors.hpp"
 #include "nqf/parallel/random.hpp"
 
-namespace nqf::network {
+namespace nqf::structure {
 namespace {
 
 constexpr int n_directions = 3, degree = 5;
+constexpr std::int64_t most_units = 16;
 constexpr double rounding = 1e-10, jump_limit = 1e-3;
 using Coefficients = std::array<double, degree + 1>;
 
-double norm(std::span<const double> values) {
+double norm_of(std::span<const double> values) {
   double sum = 0.0;
   for (const double value : values) sum += value * value;
   return std::sqrt(sum);
 }
 
 /// Raises `largest`; a NaN becomes infinite.
-void raise(double& largest, double value) {
+void raise_to(double& largest, double value) {
   largest = std::isnan(value) ? INFINITY : std::max(largest, value);
 }
 
 /// Measures on one input along one pair of unit weights.
-class Probe {
+class UnitProbe {
  public:
-  Probe(const CustomModule& module, const LayerShape& shape, std::span<const double> x, std::uint64_t direction)
+  UnitProbe(const CustomModule& module, const CustomShape& shape, std::span<const double> x, std::uint64_t direction)
       : module_(module),
         shape_(shape),
         x_(x),
@@ -37,7 +40,8 @@ class Probe {
         units_(std::min<std::int64_t>(shape.width, 2)),
         w_(static_cast<std::size_t>(units_ * p_)) {
     const parallel::RandomStream random(direction, 11);
-    for (std::size_t k = 0; k < w_.size(); ++k) w_[k] = random.normal(k);
+    const double scale = std::min(1.0, 2.0 / std::max(norm_of(x), 1e-300));
+    for (std::size_t k = 0; k < w_.size(); ++k) w_[k] = scale * random.normal(k);
   }
 
   std::int64_t p() const { return p_; }
@@ -100,47 +104,52 @@ class Probe {
 
  private:
   const CustomModule& module_;
-  const LayerShape& shape_;
+  const CustomShape& shape_;
   std::span<const double> x_;
   std::int64_t p_, units_;
   std::vector<double> w_;
 };
 
-std::vector<double> difference(const std::vector<double>& a, const std::vector<double>& b) {
+std::vector<double> less(const std::vector<double>& a, const std::vector<double>& b) {
   auto out = a;
   for (std::size_t i = 0; i < out.size(); ++i) out[i] -= b[i];
   return out;
 }
 
-/// Order of the last derivative that is the same from both sides; 3 if none up to the third jumps.
-int smooth_order(const Probe& probe, std::size_t n_outputs) {
-  int order = 3;
+struct Smoothness {
+  int order = 3;      ///< of the last derivative that is the same from both sides; 3 if none up to the third jumps
+  double jump = 0.0;  ///< of the next one, over the size of all
+};
+
+Smoothness smoothness(const UnitProbe& probe, std::size_t n_outputs) {
+  Smoothness result;
   for (std::size_t c = 0; c < n_outputs; ++c) {
     const auto ahead = probe.taylor(c, 1.0), behind = probe.taylor(c, -1.0);
     // Even a module without a quadratic part must stand above the rounding of its own coefficients.
     const double size =
         std::max(std::abs(ahead[1]) + std::abs(ahead[2]) + std::abs(ahead[3]) + std::abs(ahead[4]), 1e-9);
-    if (!std::isfinite(size) || !std::isfinite(behind[0])) return -1;
-    for (int k = 0; k <= order; ++k)
-      if (std::abs(ahead[k] - (k % 2 == 0 ? 1.0 : -1.0) * behind[k]) > jump_limit * size) order = k - 1;
+    if (!std::isfinite(size) || !std::isfinite(behind[0])) return {-1, INFINITY};
+    for (int k = 0; k <= result.order; ++k)
+      if (const double jump = std::abs(ahead[k] - (k % 2 == 0 ? 1.0 : -1.0) * behind[k]) / size; jump > jump_limit)
+        result = {k - 1, jump};
   }
-  return order;
+  return result;
 }
 
 void name_failures(Diagnosis& d) {
   const auto fail = [&](std::string text) { d.failures.push_back(std::move(text)); };
-  if (!d.finite) {  // nothing else can be measured where units at zero are not numbers
-    fail(
-        "normalisation: the module or its derivatives at zero weights are not finite (a division by a norm, a "
-        "logarithm)");
+  if (!d.finite()) {  // nothing else can be measured where units at zero are not numbers
+    fail(fmt::format("normalisation: {} of {} derivatives at zero weights are not finite (a division by a norm, a "
+                     "logarithm)",
+                     d.n_not_finite, d.n_derivatives));
     d.has_normal_form = false;
     return;
   }
   if (d.symmetry > rounding)
     fail(fmt::format("symmetry under relabelling: exchanging two units changes the outputs by {:.2g}", d.symmetry));
   if (d.smooth_order < 3)
-    fail(fmt::format("not C3: one-sided derivatives of order {} differ at zero (a relu, an absolute value)",
-                     d.smooth_order + 1));
+    fail(fmt::format("not C3: one-sided derivatives of order {} differ at zero by {:.2g} (a relu, an absolute value)",
+                     d.smooth_order + 1, d.jump));
   if (d.gradient_at_zero > rounding)
     fail(fmt::format("bias: a unit at zero has a gradient among zeros, |g| = {:.3g} (an offset in the unit)",
                      d.gradient_at_zero));
@@ -157,37 +166,42 @@ void name_failures(Diagnosis& d) {
 
 }  // namespace
 
-Diagnosis diagnose(const CustomModule& module, const LayerShape& shape, std::span<const double> inputs) {
+Diagnosis diagnose(const CustomModule& module, CustomShape shape, std::span<const double> inputs) {
   Diagnosis d;
-  std::int64_t n = 1;
-  for (const auto length : shape.input) n *= length;
+  shape.width = std::min(shape.width, most_units);
+  const std::int64_t n = shape.n_inputs;
   double coarse = 0.0, fine = 0.0, size = 1e-300;
   for (std::size_t begin = 0; begin < inputs.size(); begin += static_cast<std::size_t>(n)) {
     const auto x = inputs.subspan(begin, static_cast<std::size_t>(n));
     const auto e = module.expand(shape, x);
     for (const auto* part : {&e.f0, &e.g, &e.a, &e.b})
-      for (const double value : *part) d.finite = d.finite && std::isfinite(value);
-    raise(d.gradient_at_zero, norm(e.g));
-    raise(d.cross, norm(e.b));
-    raise(d.strength, norm(e.a));
+      for (const double value : *part) d.n_not_finite += std::isfinite(value) ? 0 : 1, ++d.n_derivatives;
+    raise_to(d.gradient_at_zero, norm_of(e.g));
+    raise_to(d.cross, norm_of(e.b));
+    raise_to(d.strength, norm_of(e.a));
     for (std::uint64_t direction = 0; direction < n_directions; ++direction) {
-      const Probe probe(module, shape, x, direction);
+      const UnitProbe probe(module, shape, x, direction);
       const auto f = probe.outputs(probe.w());
-      size = std::max(size, norm(difference(f, d.finite ? e.f0 : std::vector<double>(f.size()))));
-      d.smooth_order = std::min(d.smooth_order, smooth_order(probe, f.size()));
-      raise(coarse, norm(difference(probe.along(2e-2), probe.form(e, 2e-2))));
-      raise(fine, norm(difference(probe.along(1e-2), probe.form(e, 1e-2))));
+      size = std::max(size, norm_of(less(f, d.finite() ? e.f0 : std::vector<double>(f.size()))));
+      if (const auto smooth = smoothness(probe, f.size()); smooth.order < d.smooth_order) {
+        d.smooth_order = smooth.order;
+        d.jump = smooth.jump;
+      } else if (smooth.order == d.smooth_order) {
+        d.jump = std::max(d.jump, smooth.jump);
+      }
+      raise_to(coarse, norm_of(less(probe.along(2e-2), probe.form(e, 2e-2))));
+      raise_to(fine, norm_of(less(probe.along(1e-2), probe.form(e, 1e-2))));
       if (!probe.two()) continue;
-      raise(d.symmetry, norm(difference(probe.outputs(probe.placed(1, 0)), f)));
+      raise_to(d.symmetry, norm_of(less(probe.outputs(probe.placed(1, 0)), f)));
       const auto one = probe.outputs(probe.placed(0, -1)), other = probe.outputs(probe.placed(-1, 1));
-      auto defect = difference(difference(f, one), difference(other, e.f0));
-      raise(d.additivity, norm(defect));
+      auto defect = less(less(f, one), less(other, e.f0));
+      raise_to(d.additivity, norm_of(defect));
       const auto gradient = probe.gradient(probe.placed(0, -1));
       double of_zero = 0.0, of_other = 0.0;
       const auto columns = static_cast<std::size_t>(2 * probe.p());
       for (std::size_t k = 0; k < gradient.size(); ++k)
         (k % columns < columns / 2 ? of_other : of_zero) += gradient[k] * gradient[k];
-      raise(d.zero_gradient, std::sqrt(of_zero / std::max(of_other, 1e-300)));
+      raise_to(d.zero_gradient, std::sqrt(of_zero / std::max(of_other, 1e-300)));
     }
   }
   d.symmetry /= size;
@@ -198,4 +212,25 @@ Diagnosis diagnose(const CustomModule& module, const LayerShape& shape, std::spa
   return d;
 }
 
-}  // namespace nqf::network
+std::string describe(const Diagnosis& d) {
+  if (!d.finite()) return fmt::format("{} of {} derivatives at W = 0 are not finite", d.n_not_finite, d.n_derivatives);
+  return fmt::format(
+      "relabelling two units changes f by {:.2g}; a unit at zero has a gradient of {:.2g} (ZGZ; |g| = {:.3g}, |B| = "
+      "{:.3g}, |A| = {:.3g}); derivatives agree on both sides of zero to order {}{}; remainder of order {:.3g}; units "
+      "meet beyond their sum by {:.2g}",
+      d.symmetry, d.zero_gradient, d.gradient_at_zero, d.cross, d.strength, d.smooth_order,
+      d.smooth_order < 3 ? fmt::format(", then jump by {:.2g}", d.jump) : " at least", d.remainder_order, d.additivity);
+}
+
+void require_normal_form(const Diagnosis& d, const deck::ModuleOptions& options) {
+  if (d.failures.empty() || (d.has_normal_form && options.sum_terms)) return;
+  const auto& place = options.name_place;
+  throw DeckError(place.file, place.line,
+                  fmt::format("[module] name = \"{}\": Theorem 1 does not hold for it: {}{}", options.name,
+                              fmt::join(d.failures, "; "),
+                              d.has_normal_form ? "; its normal form has terms in the sum of the units, which "
+                                                  "sum_terms = true carries"
+                                                : ""));
+}
+
+}  // namespace nqf::structure

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <span>
 
-namespace nqf::network {
+#include "registered.hpp"
+
+namespace nqf::structure {
 
 /// An example with a readout of the sum over units: linear experts behind a softmax, f = Σ_i e^{γ_i·x} (e_i·x) / Σ_i
 /// e^{γ_i·x}. A unit adds numerator and normaliser; the division comes after the sum, so units are not independent: B ≠
@@ -33,4 +35,6 @@ struct SoftmaxExperts {
   }
 };
 
-}  // namespace nqf::network
+inline const Registered<SoftmaxExperts> softmax_experts;
+
+}  // namespace nqf::structure

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-namespace nqf::network {
+namespace nqf::structure {
 
 /// What a user's file holds:
 ///   static constexpr const char* name
@@ -39,4 +39,4 @@ void readout_of(std::span<const T> sum, std::span<const T> x, std::int64_t d, st
     for (std::size_t c = 0; c < y.size(); ++c) y[c] = sum[c];
 }
 
-}  // namespace nqf::network
+}  // namespace nqf::structure

@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <span>
 
-// An example of a module of one's own: copy this file, change the three functions, add a line to registry.cpp.
-namespace nqf::network {
+#include "registered.hpp"
+
+// An example of a module of one's own: copy this file, change name, functions and registration, include it in
+// registry.cpp.
+namespace nqf::structure {
 
 /// Gated perceptron: f_c = Σ_i v_ic σ(γ_i·x) tanh(u_i·x), w = (γ, u, v ∈ R^m); normal form ½ bipartite(x, e_c) on (u,
 /// v).
@@ -29,4 +32,6 @@ struct GatedTanh {
   }
 };
 
-}  // namespace nqf::network
+inline const Registered<GatedTanh> gated_tanh;
+
+}  // namespace nqf::structure
