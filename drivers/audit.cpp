@@ -184,7 +184,7 @@ int audit(const parallel::Session& session, const Arguments& arguments) {
                          cases.size() - todo.size(), groups.count, comm.size() / groups.count));
     write_provenance(file, comm, deck, arguments);
     if (!going_on) file.root().set_attribute("", "created", now_text());
-    AuditRecord record(comm, file, deck, cases, modes, std::ssize(rows));
+    AuditRecord record(comm, file, deck, cases, modes, rows);
     const auto stop_file_exists = [&] { return directory.stop_requested(); };
     solver::StopControl stop(comm, stop_file_exists, arguments.wall_time, deck.cases.front().checkpoint.stop_grace);
     solver::StopControl::Verdict verdict;

@@ -95,18 +95,20 @@ std::vector<AuditRow> read_audit(const parallel::Comm& comm, const std::string& 
 }
 
 AuditRecord::AuditRecord(const parallel::Comm& comm, record::ResultFile& file, const deck::DeckFile& deck,
-                         const std::vector<AuditCase>& cases, std::size_t modes, std::int64_t n_rows)
+                         const std::vector<AuditCase>& cases, std::size_t modes,
+                         const std::vector<AuditRow>& rows)
     : file_(file),
       scope_(file.root()),
       table_([&]() -> record::Table& {
         auto root = file.root();
-        if (root.exists("audit/failed")) root.truncate("audit", n_rows);
+        if (root.exists("audit/failed")) root.truncate("audit", std::ssize(rows));
         return root.table("audit");
       }()),
       is_root_(comm.is_root()),
       modes_(modes),
       n_cases_(cases.size()),
       reasons_(cases.size()) {
+  for (std::size_t i = 0; i < rows.size(); ++i) reasons_[i] = rows[i].failure;
   table_.define_column("epsilon", ColumnType::real, {"1", "initial scale: entries of W(0) are N(0, epsilon^2/width)"});
   table_.define_column("width", ColumnType::integer, {"1", "number of units d"});
   table_.define_column("seed", ColumnType::integer, {"1", "seed of W(0)"});

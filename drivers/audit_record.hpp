@@ -26,9 +26,9 @@ std::vector<AuditRow> read_audit(const parallel::Comm& comm, const std::string& 
 /// (modes × cases) that grow with the cases done.
 class AuditRecord {
  public:
-  /// Takes up the first `n_rows` rows of a reopened file, cuts what stands behind them. Collective.
+  /// Takes up `rows` of a reopened file, cuts what stands behind them. Collective.
   AuditRecord(const parallel::Comm& comm, record::ResultFile& file, const deck::DeckFile& deck,
-              const std::vector<AuditCase>& cases, std::size_t modes, std::int64_t n_rows);
+              const std::vector<AuditCase>& cases, std::size_t modes, const std::vector<AuditRow>& rows);
   void append(const AuditCase& one, const AuditRow& row);
   /// Row `i` was run again: it and those behind it are written anew.
   void replace(const std::vector<AuditCase>& cases, const std::vector<AuditRow>& rows, std::size_t i);

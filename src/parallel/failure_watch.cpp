@@ -102,7 +102,7 @@ std::string FailureWatch::run(const std::function<void(const Comm&)>& work) {
     } catch (const PeerFailure&) {
     } catch (const std::exception& error) {
       // An error that came of leaving a call (the integrator's, say) is not a failure of one's own.
-      own_failure = !watch.listen();
+      own_failure = !watch.failed;
       own = error.what();
       if (own.empty()) own = "unknown error";
     }

@@ -1,11 +1,17 @@
 """nqf audit: the table of THEORY §7, an independent integration, what is kept when cases fail or runs are killed."""
 
+import re
+import subprocess
+import time
+from pathlib import Path
+
 import h5py
 import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from nqf_program import Case, contents, kill_ranks, main, nqf, start, together, toml, wait_until
+from nqf_program import (MPIEXEC, NQF, Case, contents, kill_ranks, main, nqf, processes_of, start, together, toml,
+                         wait_until)
 
 TEACHER = {"system": {"kind": "module"}, "module": {"kind": "perceptron"},
            "data": {"kind": "gaussian", "samples": 256, "shape": [8], "outputs": 3, "spectrum": [1.0, 0.6, 0.35]},
@@ -174,10 +180,53 @@ class Audit(Case):
             self.assertIn("solver.max_steps", failures[2])
             self.assertEqual(failures[0], "")
             self.assertIn("failed: perceptron tanh, epsilon 1e-40", done.out)
+        # What failed is missing, and is run again; it fails as it did, and nothing else changes.
+        folder = self.folder / "failing0"
+        again = self.good(nqf("audit", self.folder / "failing0.toml", "--output", folder, "--restart"))
+        self.assertIn("6 cases, 4 done before", again.out)
+        self.assertIn("solver.max_steps", again.out)
+        first, second = self.audit("failing_fresh", text)[0], contents(folder / "result.h5", "audit")
+        for name, values in first.items():
+            same = np.array_equal(values, second[name]) if values.dtype == object else values.tobytes() == second[name].tobytes()
+            self.assertTrue(same, name)
         every = nqf("audit", self.write("all.toml", text), "--output", self.folder / "all", "--set", "audit.epsilon=[1e-40]",
                     timeout=120)
         self.assertEqual(every.status, 1, every)
         self.assertIn("all 2 cases failed", every.err)
+
+    def test_a_rank_that_fails_alone_loses_its_case_and_a_rerun_takes_it_up(self):
+        """Two groups of two ranks. Rank 1 may not take the memory of the first case, while rank 0 waits for it in a
+        collective call; with the memory there a second start does that case, and the others' bits stay."""
+        text = deck(data={"samples": 8, "shape": [6]}, weights={"epsilon": 1e-2}, training={"tolerance": 1e-6},
+                    audit={"width": [1_500_000, 64, 65, 66], "ranks_per_case": 2, "train_up_to": 1, "outputs": 30, "modes": 3})
+        path, folder = self.write("memory.toml", text), self.folder / "memory"
+        small = start("audit", path, "--output", self.folder / "small", "--set", "audit.width=[64]", "--set",
+                      "audit.seed_count=40", ranks=4)
+        needed = 0  # kB of address space, without large arrays
+        while small.poll() is None:
+            for pid in processes_of(small):
+                try:
+                    needed = max(needed, int(re.search(r"VmPeak:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]))
+                except (OSError, TypeError):
+                    pass  # it ended meanwhile
+            time.sleep(0.02)
+        self.assertEqual(small.returncode, 0)
+        limited = f'[ "$OMPI_COMM_WORLD_RANK" = 1 ] && ulimit -v {needed + 60_000}; exec "$@"'
+        done = subprocess.run([MPIEXEC, "-n", "4", "sh", "-c", limited, "sh", NQF, "audit", path, "--output", folder],
+                              text=True, capture_output=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("width 1500000, seed 0: failed: std::bad_alloc", done.stdout)
+        before = contents(folder / "result.h5", "audit")
+        np.testing.assert_array_equal(before["failed"], [1, 0, 0, 0])
+        self.assertEqual(before["failure"][0], b"std::bad_alloc")
+        again = self.good(nqf("audit", path, "--output", folder, "--restart", ranks=4, timeout=240))
+        self.assertIn("4 cases, 3 done before", again.out)
+        after = contents(folder / "result.h5", "audit")
+        np.testing.assert_array_equal(after["failed"], [0, 0, 0, 0])
+        self.assertEqual(set(after["failure"]), {b""})
+        np.testing.assert_array_equal(after["width"], [1_500_000, 64, 65, 66])
+        self.assertEqual(after["remainder"][1:].tobytes(), before["remainder"][1:].tobytes())
+        self.assertAlmostEqual(after["remainder"][0] * 1.5e6 / (after["remainder"][1] * 64), 1.0, delta=0.5)  # R ~ 1/d
 
     def test_mistakes_are_named(self):
         for text, words in ((deck(audit={"modules": ["perceptrons"]}), ("[audit] modules", "did you mean", "perceptron")),

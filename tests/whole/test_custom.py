@@ -76,7 +76,7 @@ class Custom(Case):
                     ({"kind": "custom"}, "name: missing, but needed by kind"),
                     ({"kind": "perceptron", "name": "gated_tanh"}, "name: belongs to kind"),
                     ({**CUSTOM, "scale": 2.0}, "write this one into its function"),
-                    ({"kind": "costum"}, "did you mean custom?")]
+                    ({"kind": "costum"}, 'did you mean "custom"?')]
         stack = {"side_by_side": True, "widths": [4, 4], "outputs": [3]}
         texts = [(small(module=module), words) for module, words in mistakes]
         texts.append((small(module=CUSTOM, network=stack), "layer 2 of the stack"))
