@@ -158,7 +158,7 @@ std::string ModuleCase::describe(bool with_sizes, std::int64_t rows) {
                         bytes(8.0 * ((10.0 + static_cast<double>(prediction_.size())) * rows_out + snapshots)),
                         bytes(8.0 * (state + snapshots)));
   }
-  return text + describe_modes(prediction_, rows);
+  return deck_.network.is_stack() ? text : text + describe_modes(prediction_, rows);
 }
 
 ModuleCase::System ModuleCase::make_system(const dynamics::NetworkSamples& samples) {
@@ -260,7 +260,8 @@ CaseOutcome ModuleCase::run(Campaign& campaign, const std::optional<record::Load
                  : fmt::format("{}original and normal form diverge by {} at t = {:.6g}{}", label,
                                deck_.network.divergence_level, t, step >= 0 ? fmt::format(" (step {})", step) : ""));
   }
-  if (outcome.run.complete) log.info(compare_module_events(record.shown_events(), record.n_events()));
+  if (outcome.run.complete && !deck_.network.is_stack())
+    log.info(compare_module_events(record.shown_events(), record.n_events()));
   for (const double t : prediction_.ignition_time)
     if (t > 0.0 && t <= outcome.run.time) ++outcome.agreement.predicted;
   std::vector<double> distances;

@@ -80,6 +80,7 @@ class Custom(Case):
         stack = {"side_by_side": True, "widths": [4, 4], "outputs": [3]}
         texts = [(small(module=module), words) for module, words in mistakes]
         texts.append((small(module=CUSTOM, network=stack), "layer 2 of the stack"))
+        texts.append((small(module=CUSTOM, data={"shape": [46400], "samples": 4, "covariance": 1.0}), "beyond PETSc's 32-bit indices"))
         for (text, words), done in zip(texts, together(*(lambda i=i, text=text: nqf("check", self.write(f"mistake{i}.toml", text))
                                                          for i, (text, _) in enumerate(texts)))):
             self.assertEqual(done.status, 2, (text, done))
