@@ -95,8 +95,7 @@ std::vector<AuditRow> read_audit(const parallel::Comm& comm, const std::string& 
 }
 
 AuditRecord::AuditRecord(const parallel::Comm& comm, record::ResultFile& file, const deck::DeckFile& deck,
-                         const std::vector<AuditCase>& cases, std::size_t modes,
-                         const std::vector<AuditRow>& rows)
+                         const std::vector<AuditCase>& cases, std::size_t modes, const std::vector<AuditRow>& rows)
     : file_(file),
       scope_(file.root()),
       table_([&]() -> record::Table& {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "nqf/deck/nearest.hpp"
 #include "deck/reading.hpp"
+#include "nqf/deck/nearest.hpp"
 #include "nqf/parallel/errors.hpp"
 
 namespace nqf::deck {

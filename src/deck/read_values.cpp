@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "deck/log_number.hpp"
-#include "nqf/deck/nearest.hpp"
 #include "deck/node.hpp"
 #include "deck/table_record.hpp"
+#include "nqf/deck/nearest.hpp"
 #include "nqf/deck/table_reader.hpp"
 
 namespace nqf::deck {

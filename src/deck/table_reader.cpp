@@ -6,9 +6,9 @@
 #include <cassert>
 #include <filesystem>
 
-#include "nqf/deck/nearest.hpp"
 #include "deck/node.hpp"
 #include "deck/table_record.hpp"
+#include "nqf/deck/nearest.hpp"
 #include "nqf/parallel/errors.hpp"
 
 namespace nqf::deck {

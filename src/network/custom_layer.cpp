@@ -31,7 +31,8 @@ class CustomLayer final : public Layer {
         for (std::int64_t k = 0; k < n_features; ++k) sums_[b * n_features + k] += features_[k];
       }
     comm_.sum_in_place(std::span(sums_).first(size));
-    for (std::int64_t b = 0; b < batch; ++b) parts_->readout(of_sample(sums_, b), sample(x, b), row(y, b, output_size_));
+    for (std::int64_t b = 0; b < batch; ++b)
+      parts_->readout(of_sample(sums_, b), sample(x, b), row(y, b, output_size_));
   }
 
   void backward(std::int64_t batch, std::span<const double> x, std::span<const double> w, std::span<const double> dy,

@@ -110,8 +110,8 @@ std::vector<T> gather(const Comm& comm, std::span<const T> local) {
                              comm.get(), request);
     });
   } else {
-    mpi_check(MPI_Allgatherv(local.data(), count, type_of<T>(), all.data(), counts.data(), offsets.data(),
-                             type_of<T>(), comm.get()),
+    mpi_check(MPI_Allgatherv(local.data(), count, type_of<T>(), all.data(), counts.data(), offsets.data(), type_of<T>(),
+                             comm.get()),
               "MPI_Allgatherv");
   }
   return all;
@@ -191,7 +191,8 @@ void all_reduce_in_place(MPI_Comm comm, void* values, int count, MPI_Datatype ty
   }
   int size = 0;
   mpi_check(MPI_Type_size(type, &size), "MPI_Type_size");
-  const std::span<char> bytes(static_cast<char*>(values), static_cast<std::size_t>(size) * static_cast<std::size_t>(count));
+  const std::span<char> bytes(static_cast<char*>(values),
+                              static_cast<std::size_t>(size) * static_cast<std::size_t>(count));
   in_place<char>(*watch, "MPI_Iallreduce", bytes, [&](char* buffer, MPI_Request* request) {
     return MPI_Iallreduce(MPI_IN_PLACE, buffer, count, type, op, comm, request);
   });

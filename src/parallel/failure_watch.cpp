@@ -75,7 +75,8 @@ FailureWatch::FailureWatch(const Comm& comm) : state_(std::make_unique<State>(St
 }
 
 FailureWatch::~FailureWatch() {
-  const bool failed = std::any_of(state_->runs.begin(), state_->runs.end(), [](const Watched& run) { return run.failed; });
+  const bool failed =
+      std::any_of(state_->runs.begin(), state_->runs.end(), [](const Watched& run) { return run.failed; });
   if (failed) state_.release();  // NOLINT: what is under way may still arrive
 }
 
@@ -135,7 +136,8 @@ std::string FailureWatch::run(const std::function<void(const Comm&)>& work) {
     for (int rank = 0; rank < words.size(); ++rank) {
       if (!failed[static_cast<std::size_t>(rank)]) continue;
       std::string text = own;
-      if (rank != words.rank() && rank == watch.speaker) text = watch.heard;
+      if (rank != words.rank() && rank == watch.speaker)
+        text = watch.heard;
       else if (rank != words.rank()) {
         MPI_Status status;
         mpi_check(MPI_Probe(rank, word_tag, words.get(), &status), "MPI_Probe");

@@ -6,9 +6,9 @@
 #include <numbers>
 
 #include "deck/log_number.hpp"
-#include "nqf/deck/nearest.hpp"
 #include "deck/node.hpp"
 #include "deck/table_record.hpp"
+#include "nqf/deck/nearest.hpp"
 #include "nqf/parallel/errors.hpp"
 
 using namespace nqf;

@@ -36,7 +36,8 @@ Pass pass(Layer& layer, std::int64_t batch, const std::vector<double>& x, const 
 TEST(Custom, OutputsAreTheFormulaAndGradientsCentralDifferences) {
   const auto& module = custom_module("gated_tanh");
   constexpr std::int64_t n = 5, m = 2, d = 4, batch = 3, p = 2 * n + m;  // p: more than one sweep of directions
-  const auto layer = make_custom_layer(world(), module, {.input = {n}, .n_outputs = m, .width = d}, Variant::original, false);
+  const auto layer =
+      make_custom_layer(world(), module, {.input = {n}, .n_outputs = m, .width = d}, Variant::original, false);
   auto x = normal(batch * n, 1.0, 1), whole = normal(p * d, 0.6, 2);
   const auto dy = normal(batch * m, 1.0, 3);
   const auto got = pass(*layer, batch, x, own_columns(whole, *layer), dy);
@@ -81,7 +82,8 @@ TEST(Custom, SoftmaxExpertsAreThoseOfTheRegistryInEveryVariant) {
       SCOPED_TRACE("width " + std::to_string(width) + ", variant " + std::to_string(static_cast<int>(variant)));
       const LayerShape shape{.input = {n}, .n_outputs = 1, .width = width};
       const auto known = make_layer(world(), options, shape, variant);
-      const auto custom = make_custom_layer(world(), custom_module("softmax_experts"), shape, variant, /*sum_terms=*/true);
+      const auto custom =
+          make_custom_layer(world(), custom_module("softmax_experts"), shape, variant, /*sum_terms=*/true);
       ASSERT_EQ(known->n_local_weights(), custom->n_local_weights());
       const auto x = normal(batch * n, 1.0, 1), dy = normal(batch, 1.0, 2);
       const auto w = own_columns(normal(2 * n * known->units().global_size(), 0.5, 3), *known);

@@ -36,7 +36,8 @@ TEST(FailureWatch, ReductionsAreThoseOfPlainCommunicators) {
   EXPECT_EQ(found, expected(world()));
 }
 
-/// The others wait in every kind of call, or have gone through all of them, when one leaves; then the group works again.
+/// The others wait in every kind of call, or have gone through all of them, when one leaves; then the group works
+/// again.
 TEST(FailureWatch, ARankThatFailsAloneFreesThoseThatWait) {
   FailureWatch watch(world());
   using Call = void (*)(const parallel::Comm&);

@@ -53,7 +53,9 @@ TEST(CustomModule, ExpansionIsThatOfFiniteDifferences) {
   };
   constexpr double h = 2e-3;
   const auto mixed = [&](std::int64_t i, std::int64_t j) {  // fourth order in h: two step sizes
-    const auto at = [&](double s) { return (f(i, s, j, s) - f(i, s, j, -s) - f(i, -s, j, s) + f(i, -s, j, -s)) / (4 * s * s); };
+    const auto at = [&](double s) {
+      return (f(i, s, j, s) - f(i, s, j, -s) - f(i, -s, j, s) + f(i, -s, j, -s)) / (4 * s * s);
+    };
     return (4.0 * at(h) - at(2.0 * h)) / 3.0;
   };
   EXPECT_EQ(e.f0[0], f(0, 0.0, 0, 0.0));

@@ -44,11 +44,11 @@ struct ModuleOptions {
   std::vector<std::int64_t> stride;  ///< default 1 in every direction
   std::int64_t head_size = 1;        ///< k of attention
   double score_scale = 0.0;          ///< query-key attention: factor of the scores; 0: 1/√width
-  ArraySource readout;    ///< query-key attention: ρ; default: data set rho of data.file, else (1, 0, …)/1
-  ArraySource amplitude;  ///< Fourier features: s_k; sets their number with data.count
-  bool is_signed = true;  ///< key "signed": diagonal network Σ x_k (u_k² − v_k²), else Σ x_k u_k v_k
-  double scale = 1.0;     ///< A, B, g are multiplied by this (of d^(−α_A), say)
-  std::string name;       ///< custom: of the user's module, structure/custom_module.hpp
+  ArraySource readout;     ///< query-key attention: ρ; default: data set rho of data.file, else (1, 0, …)/1
+  ArraySource amplitude;   ///< Fourier features: s_k; sets their number with data.count
+  bool is_signed = true;   ///< key "signed": diagonal network Σ x_k (u_k² − v_k²), else Σ x_k u_k v_k
+  double scale = 1.0;      ///< A, B, g are multiplied by this (of d^(−α_A), say)
+  std::string name;        ///< custom: of the user's module, structure/custom_module.hpp
   bool sum_terms = false;  ///< custom: g and B are carried; else a module that has them is refused
   Place name_place;
   Place place;

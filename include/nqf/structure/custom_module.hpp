@@ -30,8 +30,8 @@ struct Expansion {
 };
 
 /// The two parts of a module, f = readout(Σ_i features(w_i, x), x), and their gradients by automatic differentiation in
-/// forward mode, eight directions a sweep. Holds work arrays: one user at a time, nothing is allocated after it is made.
-/// w [p] one unit, i its number among the d, features [n_features].
+/// forward mode, eight directions a sweep. Holds work arrays: one user at a time, nothing is allocated after it is
+/// made. w [p] one unit, i its number among the d, features [n_features].
 class CustomUnits {
  public:
   virtual ~CustomUnits() = default;

@@ -23,7 +23,8 @@ struct Diagnosis {
   int smooth_order = 3;     ///< derivatives along lines through 0 that exist: 3, or the order below the first jump
   double jump = 0.0;        ///< of that first one, over the size of all four
   double remainder_order = 0.0;  ///< slope of ln‖f(σW) − normal form‖ in ln σ; infinite where the form is exact
-  std::int64_t n_derivatives = 0, n_not_finite = 0;  ///< entries of f0, g, A, B that were looked at, that are no numbers
+  std::int64_t n_derivatives = 0,
+               n_not_finite = 0;  ///< entries of f0, g, A, B that were looked at, that are no numbers
 
   /// The hypotheses that fail, each with its name, number and usual cause; empty if Theorem 1 holds with g = B = 0.
   std::vector<std::string> failures;

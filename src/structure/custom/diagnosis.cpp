@@ -139,9 +139,10 @@ Smoothness smoothness(const UnitProbe& probe, std::size_t n_outputs) {
 void name_failures(Diagnosis& d) {
   const auto fail = [&](std::string text) { d.failures.push_back(std::move(text)); };
   if (!d.finite()) {  // nothing else can be measured where units at zero are not numbers
-    fail(fmt::format("normalisation: {} of {} derivatives at zero weights are not finite (a division by a norm, a "
-                     "logarithm)",
-                     d.n_not_finite, d.n_derivatives));
+    fail(
+        fmt::format("normalisation: {} of {} derivatives at zero weights are not finite (a division by a norm, a "
+                    "logarithm)",
+                    d.n_not_finite, d.n_derivatives));
     d.has_normal_form = false;
     return;
   }

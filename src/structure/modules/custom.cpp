@@ -74,15 +74,15 @@ class CustomForm final : public Module {
   /// The diagnosis has seen a few inputs; what it found must hold for all.
   void check(const Expansion& e, std::int64_t sample) const {
     const auto fail = [&](const std::string& reason) {
-      throw DeckError(
-          options_.name_place.file, options_.name_place.line,
-          fmt::format("[module] name = \"{}\": on sample {} {}", options_.name, sample, reason));
+      throw DeckError(options_.name_place.file, options_.name_place.line,
+                      fmt::format("[module] name = \"{}\": on sample {} {}", options_.name, sample, reason));
     };
     if (!e.is_finite()) fail("its derivatives at zero weights are not finite (normalisation)");
     if (const double share = e.sum_share(); !options_.sum_terms && share > rounding_share)
-      fail(fmt::format("it has terms in the sum of the units, {:.2g} of its quadratic ones, which sum_terms = true "
-                       "carries (bias, or nonlinearity after the sum)",
-                       share));
+      fail(
+          fmt::format("it has terms in the sum of the units, {:.2g} of its quadratic ones, which sum_terms = true "
+                      "carries (bias, or nonlinearity after the sum)",
+                      share));
   }
 
   deck::ModuleOptions options_;
