@@ -103,6 +103,8 @@ ModuleCase::ModuleCase(const parallel::Comm& comm, const deck::Deck& deck, struc
                                                                         : dynamics::NetworkSide::form)
                                        ->stack()
                                        .description());
+  if (deck.network.is_stack() && deck.network.side_by_side)  // refuses what does not fit
+    dynamics::make_network_objective(comm, deck, problem_, dynamics::NetworkSide::form);
   if (deck.network.is_stack())
     notes_.push_back("a stack of modules has no modes: no ignition times are predicted, none are recorded");
   if (!is_discrete(deck)) return;
