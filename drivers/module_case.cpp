@@ -361,6 +361,7 @@ std::unique_ptr<Case> make_module_case(const parallel::Comm& comm, const deck::D
                                     commutator, deck.training.commutator_tolerance));
     if (commutes && may_reduce) {
       auto system = structure::reduce_to_modes(comm, deck, problem, initial.view());
+      notes.insert(notes.begin(), problem.notes.begin(), problem.notes.end());
       return std::make_unique<ModesCase>(comm, deck, std::move(system), horizon, std::move(notes));
     }
     if (wanted.empty() && (automatic || as_riccati)) {

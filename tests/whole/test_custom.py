@@ -50,6 +50,12 @@ class Custom(Case):
         for name in ("t1", "remainder", "gap", "laws/width_exponent"):  # fit_from: two widths are in the fit
             np.testing.assert_allclose(a[name], b[name], rtol=1e-5, err_msg=name)
 
+    def test_what_commutes_is_followed_as_modes_with_its_diagnosis(self):
+        # One input: every A is a multiple of one bipartite matrix.
+        _, done = self.run_deck("commuting", small(module=CUSTOM, data={"shape": [1], "outputs": 1, "spectrum": [1.0]}))
+        self.assertIn("they commute", done.out)
+        self.assertIn("custom module tanh_perceptron: relabelling", done.out)
+
     def test_what_breaks_a_hypothesis_is_refused_by_name(self):
         refused = {"refused_bias": ("bias", "|g| = 0.762", "sum_terms = true"),
                    "refused_normalisation": ("normalisation", "not finite"),
