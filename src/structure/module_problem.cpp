@@ -109,19 +109,6 @@ Choice choose(const Comm& comm, const Deck& deck, const FeatureModule* features,
   return choice;
 }
 
-/// Inputs of the first few samples, on every rank. Collective.
-std::vector<double> first_inputs(const Comm& comm, const data::SampleSource& source) {
-  constexpr std::int64_t most = 4;
-  const parallel::Partition all(source.size(), comm);
-  const std::int64_t begin = std::min(all.begin(), most), count = std::min(all.end(), most) - begin;
-  std::vector<double> x(static_cast<std::size_t>(count * source.shape().input_size())),
-      y(static_cast<std::size_t>(count * source.shape().n_outputs)), weight(static_cast<std::size_t>(count));
-  parallel::collectively(comm, [&] {
-    if (count > 0) source.read(begin, count, x, y, weight);
-  });
-  return comm.all_gather(std::span<const double>(x));
-}
-
 data::FeatureMap feature_map(const FeatureModule& module) {
   return {module.n_features(), module.map()};
 }
@@ -136,7 +123,7 @@ ModuleProblem make_module_problem(const Comm& comm, const Deck& deck) {
   const std::shared_ptr<const Module> module = make_module(context);
   problem.n_parameters = module->n_parameters();
   problem.parameters = module->parameters();
-  for (auto& line : module->examine(first_inputs(comm, *source))) problem.notes.push_back(std::move(line));
+  for (auto& line : module->examine(comm, *source)) problem.notes.push_back(std::move(line));
   problem.source = taught(context, module, std::move(source), data::Role::train);
 
   const auto* features = dynamic_cast<const FeatureModule*>(module.get());

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "nqf/parallel/errors.hpp"
 #include "nqf/structure/custom_module.hpp"
 #include "nqf/structure/diagnosis.hpp"
@@ -11,6 +13,19 @@ namespace nqf::structure {
 namespace {
 
 constexpr double rounding_share = 1e-10;  // g and B beside A
+
+/// Inputs of the first few samples, on every rank. Collective.
+std::vector<double> first_inputs(const parallel::Comm& comm, const data::SampleSource& source) {
+  constexpr std::int64_t most = 4;
+  const parallel::Partition all(source.size(), comm);
+  const std::int64_t begin = std::min(all.begin(), most), count = std::min(all.end(), most) - begin;
+  std::vector<double> x(static_cast<std::size_t>(count * source.shape().input_size())),
+      y(static_cast<std::size_t>(count * source.shape().n_outputs)), weight(static_cast<std::size_t>(count));
+  parallel::collectively(comm, [&] {
+    if (count > 0) source.read(begin, count, x, y, weight);
+  });
+  return comm.all_gather(std::span<const double>(x));
+}
 
 /// A, B, g and f0 of every sample from the user's function by automatic differentiation, then stored as matrices are:
 /// m p(p + 1)/2 doubles a sample, twice that with sum terms; three times as much while they are made.
@@ -24,8 +39,8 @@ class CustomForm final : public Module {
     parameters_ = {{"w", 0, n_parameters_}};
   }
 
-  std::vector<std::string> examine(std::span<const double> inputs) const override {
-    const auto diagnosis = diagnose(module_, shape_, inputs);
+  std::vector<std::string> examine(const parallel::Comm& comm, const data::SampleSource& inputs) const override {
+    const auto diagnosis = diagnose(module_, shape_, first_inputs(comm, inputs));
     require_normal_form(diagnosis, options_);
     return {fmt::format("custom module {}: {}", options_.name, describe(diagnosis))};
   }

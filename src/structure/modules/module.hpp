@@ -34,9 +34,11 @@ class Module {
                                                   data::Role /*role*/) const {
     return over(samples);
   }
-  /// Measures what Theorem 1 assumes of the module on `inputs` [count × input], the same on every rank: lines for the
-  /// log; none where it is known to hold. Not collective. @throws DeckError if a hypothesis fails
-  virtual std::vector<std::string> examine(std::span<const double> /*inputs*/) const { return {}; }
+  /// Measures what Theorem 1 assumes of the module on a few of the inputs: lines for the log; none where it is known to
+  /// hold. Collective. @throws DeckError if a hypothesis fails
+  virtual std::vector<std::string> examine(const parallel::Comm& /*comm*/, const data::SampleSource& /*inputs*/) const {
+    return {};
+  }
 
  protected:
   std::int64_t n_parameters_ = 0;
