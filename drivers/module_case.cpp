@@ -92,7 +92,7 @@ ModuleCase::ModuleCase(const parallel::Comm& comm, const deck::Deck& deck, struc
       initial_(std::move(initial)),
       notes_(std::move(notes)),
       isotropic_c_(isotropic_c) {
-  check_whole_order_parameter(deck, problem_.n_parameters);
+  check_order_parameter_size(deck, *problem_.objective);
   check_kernel_samples(deck, problem_);
   schedule_ = make_schedule(deck);
   prediction_ = predict_module(*problem_.objective, initial_, deck);
@@ -141,11 +141,10 @@ std::string ModuleCase::describe(bool with_sizes, std::int64_t rows) {
   const bool follows_flow = !isotropic_c_ && !is_discrete(deck_);
   if (follows_flow) text += tolerance_warning(deck_, prediction_, problem_.n_parameters);
   if (with_sizes) {
-    const auto [state, whole] = state_size(deck_, static_cast<double>(problem_.n_parameters),
-                                           static_cast<double>(initial_.r), problem_.objective->has_sum_terms());
+    const auto [state, kept] = state_size(deck_, *problem_.objective, static_cast<double>(initial_.r), comm_.size());
     const double rows_out = static_cast<double>(schedule_.output_times.size());
     const double vectors = follows_flow ? 25.0 : 4.0;  // of CVODE with GMRES; of a map
-    const double doubles = problem_.objective->memory_doubles() + (whole + vectors / comm_.size()) * state;
+    const double doubles = problem_.objective->memory_doubles() + kept + vectors / comm_.size() * state;
     const double snapshots = deck_.output.order_parameter_every > 0
                                  ? static_cast<double>(problem_.n_parameters * problem_.n_parameters) * rows_out /
                                        static_cast<double>(deck_.output.order_parameter_every)

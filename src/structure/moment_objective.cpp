@@ -81,7 +81,8 @@ double MomentObjective::evaluate(std::span<const double> core, std::span<const d
   comm_.sum_in_place(sums);
   double value = sums.back() + 0.5 * y_square_;
   for (std::int64_t c = 0; c < m_; ++c) value += terms_.gain * gs[c] * (0.5 * terms_.gain * gs[c] - y_mean_[c]);
-  return value;
+  const double rounding = 1e-15 * static_cast<double>(n_) * y_square_;
+  return value < 0.0 && value >= -rounding ? 0.0 : value;
 }
 
 void MomentObjective::add_q(std::span<const double> core, std::span<const double> gs, bool change,
@@ -124,6 +125,18 @@ double MomentObjective::structure(const OrderParameterView& order, std::span<dou
   std::fill(q.begin(), q.end(), 0.0);
   add_q(core_, gs_, false, q);
   return value;
+}
+
+CoreGradient MomentObjective::core_gradient(std::span<const double> core, std::span<const double> s) {
+  const auto gs = gathered(s, gs_);
+  const double value = evaluate(core, gs, false);
+  const auto q = zeroed(q_, std::ssize(s_));
+  add_q(core, gs, false, q);
+  return {value, std::span(sums_).first(n_ * m_), q};
+}
+
+double MomentObjective::core_loss(std::span<const double> core, std::span<const double> s) {
+  return evaluate(core, gathered(s, gs_), false);
 }
 
 void MomentObjective::hessian_product(const WeightsView& weights, std::span<const double> v, std::span<double> out) {

@@ -31,6 +31,10 @@ class CoreMap {
   virtual void from_matrix(const double* matrix, std::int64_t ld, std::span<double> core) const = 0;
   /// matrix += scale · (the adjoint of from_matrix), at the block.
   virtual void add_to_matrix(std::span<const double> core, double scale, double* matrix, std::int64_t ld) const = 0;
+  /// core += what rows first … first + count − 1 of a symmetric M add to core(M): entry (first + i, j) of M at
+  /// rows[i + j·ld]. All rows of M, in any slices, give core(M).
+  virtual void add_rows(const double* rows, std::int64_t first, std::int64_t count, std::int64_t ld,
+                        std::span<double> core) const = 0;
   /// out += 2 S W for the S that belongs to `core` = C.
   virtual void add_structure_times(std::span<const double> core, std::span<const double> w, std::int64_t r,
                                    std::span<double> out) const = 0;
@@ -78,6 +82,8 @@ class BlockCore final : public CoreMap {
                    std::span<double> core) const override;
   void from_matrix(const double* matrix, std::int64_t ld, std::span<double> core) const override;
   void add_to_matrix(std::span<const double> core, double scale, double* matrix, std::int64_t ld) const override;
+  void add_rows(const double* rows, std::int64_t first, std::int64_t count, std::int64_t ld,
+                std::span<double> core) const override;
   void add_structure_times(std::span<const double> core, std::span<const double> w, std::int64_t r,
                            std::span<double> out) const override;
   double cost(std::int64_t r) const override;
@@ -97,6 +103,8 @@ class FullCore final : public CoreMap {
                    std::span<double> core) const override;
   void from_matrix(const double* matrix, std::int64_t ld, std::span<double> core) const override;
   void add_to_matrix(std::span<const double> core, double scale, double* matrix, std::int64_t ld) const override;
+  void add_rows(const double* rows, std::int64_t first, std::int64_t count, std::int64_t ld,
+                std::span<double> core) const override;
   void add_structure_times(std::span<const double> core, std::span<const double> w, std::int64_t r,
                            std::span<double> out) const override;
   double cost(std::int64_t r) const override;
@@ -111,6 +119,8 @@ class PackedCore final : public CoreMap {
                    std::span<double> core) const override;
   void from_matrix(const double* matrix, std::int64_t ld, std::span<double> core) const override;
   void add_to_matrix(std::span<const double> core, double scale, double* matrix, std::int64_t ld) const override;
+  void add_rows(const double* rows, std::int64_t first, std::int64_t count, std::int64_t ld,
+                std::span<double> core) const override;
   void add_structure_times(std::span<const double> core, std::span<const double> w, std::int64_t r,
                            std::span<double> out) const override;
   double cost(std::int64_t r) const override;
@@ -128,6 +138,8 @@ class DiagonalCore final : public CoreMap {
                    std::span<double> core) const override;
   void from_matrix(const double* matrix, std::int64_t ld, std::span<double> core) const override;
   void add_to_matrix(std::span<const double> core, double scale, double* matrix, std::int64_t ld) const override;
+  void add_rows(const double* rows, std::int64_t first, std::int64_t count, std::int64_t ld,
+                std::span<double> core) const override;
   void add_structure_times(std::span<const double> core, std::span<const double> w, std::int64_t r,
                            std::span<double> out) const override;
   double cost(std::int64_t r) const override {

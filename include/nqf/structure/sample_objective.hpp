@@ -29,6 +29,9 @@ class SampleObjective final : public Objective {
   double loss(const OrderParameterView& order) override;
   double gradient(const WeightsView& weights, std::span<double> gradient) override;
   double structure(const OrderParameterView& order, std::span<double> s_matrix, std::span<double> q) override;
+  const CoreMap* core_map() const override { return &op_.core(); }
+  CoreGradient core_gradient(std::span<const double> core, std::span<const double> s) override;
+  double core_loss(std::span<const double> core, std::span<const double> s) override;
   void hessian_product(const WeightsView& weights, std::span<const double> v, std::span<double> out) override;
   /// Softmax: with ℓ'' replaced by its diagonal bound p_c.
   void curvature_diagonal(const WeightsView& weights, std::span<double> diagonal) override;
@@ -47,10 +50,11 @@ class SampleObjective final : public Objective {
   void set_weights(const WeightsView& weights);
   void set_order(const OrderParameterView& order);
   Selection select(std::span<const std::int64_t> batch);
-  double assemble(const Selection& selection, double uniform_weight);
+  double assemble(std::span<const double> core, std::span<const double> s, const Selection& selection,
+                  double uniform_weight);
   double assemble_factors(const WeightsView& weights, const Selection& selection, double uniform_weight,
                           std::span<double> gradient);
-  double measure_loss(const WeightsView* factors);
+  double measure_loss(std::span<const double> core, std::span<const double> s, const WeightsView* factors);
   double weighted_gradient(const WeightsView& weights, const Selection& selection, double uniform_weight,
                            std::span<double> gradient);
   double weighted_structure(const OrderParameterView& order, const Selection& selection, double uniform_weight,
