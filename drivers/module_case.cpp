@@ -36,7 +36,9 @@ bool is_network(const deck::Deck& deck) {
 }
 
 /// Output times of discrete training are those of whole steps: unit "steps" counts them, others are rounded to one.
-void fit_to_steps(solver::Schedule& schedule, const deck::Deck& deck, const dynamics::LearningRate& map) {
+/// What that makes of the end of the run, for the log; empty if nothing.
+std::string fit_to_steps(solver::Schedule& schedule, const deck::Deck& deck, const dynamics::LearningRate& map) {
+  const double end = schedule.output_times.back();
   const bool steps = deck.time.unit == deck::TimeUnit::steps;
   std::vector<double> times;
   for (const double t : schedule.output_times) {
@@ -45,6 +47,10 @@ void fit_to_steps(solver::Schedule& schedule, const deck::Deck& deck, const dyna
     if (times.empty() || whole > times.back()) times.push_back(whole);
   }
   schedule.output_times = std::move(times);
+  const double whole = schedule.output_times.back();
+  if (steps || std::abs(whole - end) <= 1e-12 * end) return {};
+  return fmt::format("time: outputs fall on whole steps; the last, t = {:.10g}, is at t = {:.10g}, step {}", end, whole,
+                     map.nearest_step(whole));
 }
 
 std::string describe_modes(const ModulePrediction& prediction, std::int64_t limit) {
@@ -105,7 +111,8 @@ ModuleCase::ModuleCase(const parallel::Comm& comm, const deck::Deck& deck, struc
                                        .description());
   if (!is_discrete(deck)) return;
   if (!is_network(deck)) dynamics::make_training_map(comm, deck, problem_, initial_);  // refuses what does not fit
-  fit_to_steps(schedule_, deck, dynamics::LearningRate(deck.training));
+  const auto note = fit_to_steps(schedule_, deck, dynamics::LearningRate(deck.training));
+  if (!note.empty()) notes_.push_back(note);
 }
 
 std::vector<double> ModuleCase::fingerprint() const {
@@ -319,7 +326,7 @@ std::unique_ptr<Case> make_module_case(const parallel::Comm& comm, const deck::D
   const bool tests = deck.data.test_samples > 0 || deck.data.test_fraction > 0.0 || !deck.data.test_images.empty() ||
                      !deck.data.test_file.empty() || deck.output.order_parameter_every > 0;
   if (deck.solver.form == deck::SolutionForm::closed && !wanted.empty())
-    throw DeckError(deck.system.place.file, deck.system.place.line,
+    throw DeckError(deck.solver.place.file, deck.solver.place.line,
                     "[solver] form = \"closed\": there is no closed form with " + wanted);
   const bool may_reduce = as_modes || (automatic && wanted.empty() && !tests);
   if (may_reduce && structure::is_orthonormal_fourier(comm, deck)) {
@@ -371,7 +378,7 @@ std::unique_ptr<Case> make_module_case(const parallel::Comm& comm, const deck::D
     }
   }
   if (deck.solver.form == deck::SolutionForm::closed && !isotropic_c)
-    throw DeckError(deck.system.place.file, deck.system.place.line,
+    throw DeckError(deck.solver.place.file, deck.solver.place.line,
                     "[solver] form = \"closed\": this module has no closed form; use \"integrate\"");
   return std::make_unique<ModuleCase>(comm, deck, std::move(problem), std::move(initial), std::move(notes),
                                       isotropic_c);

@@ -34,11 +34,22 @@ const structure::CoreMap& core_of(const structure::Objective& objective) {
   return *core;
 }
 
+structure::RowStructure* row_structure_of(structure::Objective& objective) {
+  auto* rows = dynamic_cast<structure::RowStructure*>(&objective);
+  return rows && rows->has_row_structure() ? rows : nullptr;
+}
+
+bool forms_rows(const structure::Objective& objective) {
+  const auto* rows = dynamic_cast<const structure::RowStructure*>(&objective);
+  return rows && rows->has_row_structure();
+}
+
 }  // namespace
 
 DistributedOrderParameterFlow::DistributedOrderParameterFlow(structure::Objective& objective,
                                                              const CompressedWeights& initial, double weight_decay)
     : objective_(objective),
+      by_rows_(row_structure_of(objective)),
       p_(initial.p),
       n_sums_(objective.has_sum_terms() ? initial.p : 0),
       width_(initial.width),
@@ -47,13 +58,18 @@ DistributedOrderParameterFlow::DistributedOrderParameterFlow(structure::Objectiv
       exchange_(std::make_unique<SymmetricRows>(objective.comm(), p_, partition_)),
       rows_(objective.comm(), exchange_->rows(), p_),
       initial_(partition_.local_size()),
-      core_(core_of(objective).size() + n_sums_ + 1),
+      core_(by_rows_ ? 1 : core_of(objective).size() + n_sums_ + 1),
       panel_(p_ * rows_at_once(p_, exchange_->rows().local_size())),
-      product_(panel_.size()),
+      product_(by_rows_ ? 0 : panel_.size()),
       s_rate_(n_sums_),
       forward_(initial_.size()),
       backward_(initial_.size()),
       shifted_(initial_.size()) {
+  if (by_rows_) {
+    s_rows_ = parallel::PetscDenseMatrix(objective.comm(), exchange_->rows(), p_);
+    product_rows_ = parallel::PetscDenseMatrix(objective.comm(), exchange_->rows(), p_);
+    panel_.resize(p_ * rows_at_once(p_, exchange_->rows().local_size(0)));
+  }
   const auto& own = exchange_->rows();
   const int p = narrow<int>(p_), r = narrow<int>(initial.r), n = narrow<int>(own.local_size()), one = 1;
   const double unit = 1.0, half = 0.5, zero = 0.0;
@@ -84,16 +100,13 @@ std::int64_t DistributedOrderParameterFlow::own_triangle() const {
   return std::clamp<std::int64_t>(PackedSymmetric{p_}.size() - partition_.begin(), 0, partition_.local_size());
 }
 
-std::span<const double> DistributedOrderParameterFlow::whole_s() const {
-  return std::span(core_).subspan(core_.size() - 1 - n_sums_, n_sums_);
-}
-
 void DistributedOrderParameterFlow::set_rows(std::span<const double> state) {
   exchange_->expand(state, rows_.local(), rows_.leading_dimension());
 }
 
 // core(M) and s of the state in rows_, whole, to core_. False on every rank if an entry of the state is not finite.
 bool DistributedOrderParameterFlow::sum_core(const structure::CoreMap& core, std::span<const double> state) {
+  core_.resize(core.size() + n_sums_ + 1);  // smaller or larger for the core of test samples alone
   std::fill(core_.begin(), core_.end(), 0.0);
   const auto& own = exchange_->rows();
   core.add_rows(rows_.local(), own.begin(), own.local_size(), rows_.leading_dimension(),
@@ -123,10 +136,46 @@ void DistributedOrderParameterFlow::multiply_rows(const structure::CoreMap& core
 }
 
 bool DistributedOrderParameterFlow::rhs(std::span<const double> state, std::span<double> derivative) {
+  return by_rows_ ? rates_through_rows(state, derivative) : rates_through_core(state, derivative);
+}
+
+bool DistributedOrderParameterFlow::rates_through_rows(std::span<const double> state, std::span<double> derivative) {
+  set_rows(state);
+  const std::int64_t own = exchange_->rows().local_size(), ld = rows_.leading_dimension();
+  const double loss = by_rows_->row_structure(exchange_->rows(), rows_.local(), s_rows_.local(), ld);
+  bool finite = std::isfinite(loss) && all_finite(state);
+  for (std::int64_t j = 0; j < p_; ++j)
+    finite = finite && all_finite({s_rows_.local() + j * ld, static_cast<std::size_t>(own)});
+  if (!comm().all(finite)) return false;
+  for (std::int64_t j = 0; j < p_; ++j) std::fill_n(product_rows_.local() + j * ld, own, 0.0);
+  const int rows = narrow<int>(own), p = narrow<int>(p_), leading = narrow<int>(ld);
+  const double two = 2.0, one = 1.0;
+  for (int rank = 0; rank < comm().size(); ++rank) {
+    const std::int64_t end = exchange_->rows().begin(rank + 1);
+    const std::int64_t step = rows_at_once(p_, exchange_->rows().local_size(0));
+    for (std::int64_t begin = exchange_->rows().begin(rank); begin < end; begin += step) {
+      const std::int64_t n = std::min(step, end - begin);
+      const auto panel = std::span(panel_).first(n * p_);
+      if (rank == comm().rank())
+        for (std::int64_t j = 0; j < p_; ++j)
+          std::copy_n(s_rows_.local() + (begin - exchange_->rows().begin()) + j * ld, n, panel.data() + j * n);
+      comm().broadcast(panel, rank);
+      const int count = narrow<int>(n);
+      if (own > 0)
+        dgemm_("N", "N", &rows, &p, &count, &two, rows_.local() + begin * ld, &leading, panel.data(), &count, &one,
+               product_rows_.local(), &leading);
+    }
+  }
+  exchange_->symmetrise(product_rows_.local(), ld, derivative);
+  for (std::size_t i = 0; i < derivative.size(); ++i) derivative[i] = -derivative[i] - 2.0 * weight_decay_ * state[i];
+  return true;
+}
+
+bool DistributedOrderParameterFlow::rates_through_core(std::span<const double> state, std::span<double> derivative) {
   const auto& core = core_of(objective_);
   set_rows(state);
   if (!sum_core(core, state)) return false;
-  const auto s = whole_s();
+  const auto s = std::span<const double>(core_).subspan(core.size(), n_sums_);
   const auto [loss, slope, q] = objective_.core_gradient(std::span<const double>(core_).first(core.size()), s);
   if (!all_finite({&loss, 1}) || !all_finite(slope) || !all_finite(q)) return false;
   multiply_rows(core, slope);
@@ -156,10 +205,16 @@ bool DistributedOrderParameterFlow::rhs(std::span<const double> state, std::span
 }
 
 double DistributedOrderParameterFlow::loss_of(structure::Objective& objective, std::span<const double> state) {
+  if (auto* by_rows = row_structure_of(objective)) {
+    set_rows(state);
+    const double value = by_rows->row_structure(exchange_->rows(), rows_.local(), nullptr, rows_.leading_dimension());
+    return comm().all(all_finite(state)) ? value : std::numeric_limits<double>::quiet_NaN();
+  }
   const auto& core = core_of(objective);
   set_rows(state);
   if (!sum_core(core, state)) return std::numeric_limits<double>::quiet_NaN();
-  return objective.core_loss(std::span<const double>(core_).first(core.size()), whole_s());
+  const std::span<const double> sums = core_;
+  return objective.core_loss(sums.first(core.size()), sums.subspan(core.size(), n_sums_));
 }
 
 void DistributedOrderParameterFlow::quadratic_forms(std::span<const double> state, std::span<const double> directions,
@@ -240,9 +295,9 @@ void DistributedOrderParameterFlow::stiffness_diagonal(std::span<const double> s
 std::string DistributedOrderParameterFlow::description() const {
   return fmt::format(
       "gradient flow of the order parameter, {0} × {0}, for a width of {1}; rows over {2} rank{3}, {4} × {0} on the "
-      "first, products with S through {5} numbers",
+      "first, products with {5}",
       p_, width_, comm().size(), comm().size() == 1 ? "" : "s", exchange_->rows().local_size(0),
-      core_of(objective_).size());
+      by_rows_ ? "rows of S over the ranks" : fmt::format("S through {} numbers", core_of(objective_).size()));
 }
 
 OrderParameterLayout order_parameter_layout(const structure::Objective& objective) {
@@ -258,7 +313,9 @@ double order_parameter_doubles(const structure::Objective& objective, int n_rank
   const auto p = static_cast<double>(objective.n_parameters());
   if (order_parameter_layout(objective) == OrderParameterLayout::whole) return 5.0 * p * p;
   const std::int64_t own = (objective.n_parameters() + n_ranks - 1) / n_ranks;
-  return (n_ranks == 1 ? 3.0 : 5.0) * p * p / n_ranks + static_cast<double>(objective.core_map()->size()) +
+  const bool by_rows = forms_rows(objective);
+  const double in_rows = (n_ranks == 1 ? 3.0 : 5.0) + (by_rows ? 2.0 : 0.0);
+  return in_rows * p * p / n_ranks + (by_rows ? 0.0 : static_cast<double>(objective.core_map()->size())) +
          2.0 * p * static_cast<double>(rows_at_once(objective.n_parameters(), own)) +
          2.0 * p * static_cast<double>(exact_directions + probes);
 }

@@ -11,7 +11,7 @@
 namespace nqf::structure {
 
 MomentObjective::MomentObjective(const parallel::Comm& comm, std::shared_ptr<const CoreMap> core, double factor,
-                                 const ModuleSumTerms& terms, const data::Moments& moments)
+                                 const ModuleSumTerms& terms, data::Moments moments)
     : Objective(comm),
       core_map_(std::move(core)),
       factor_(factor),
@@ -28,7 +28,10 @@ MomentObjective::MomentObjective(const parallel::Comm& comm, std::shared_ptr<con
   n_parameters_ = core_map_->n_parameters();
   n_outputs_ = m_;
   has_sum_terms_ = terms.present();
-  zz_.assign(moments.xx.begin() + rows_.begin() * n_, moments.xx.begin() + rows_.end() * n_);
+  if (moments.own_columns)
+    zz_ = std::move(moments.xx);
+  else
+    zz_.assign(moments.xx.begin() + rows_.begin() * n_, moments.xx.begin() + rows_.end() * n_);
   zy_.assign(n_ * m_, 0.0);
   for (std::int64_t c = 0; c < m_; ++c)
     for (std::int64_t a = rows_.begin(); a < rows_.end(); ++a) zy_[a + c * n_] = moments.xy[a + c * n_];

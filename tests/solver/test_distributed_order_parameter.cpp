@@ -53,9 +53,14 @@ const std::vector<std::string>& problems() {
       "module.kind = 'perceptron'\nmodule.activation = 'softplus'\ndata.shape = [1]\n" + vectors,
       "module.kind = 'perceptron'\nmodule.activation = 'softplus'\ndata.shape = [8]\ndata.outputs = 3\n" + many,
       "module.kind = 'completion'\ndata.kind = 'entries'\ndata.samples = 19\ndata.shape = [7, 6]\nweights.width = 20\n",
+      "module.kind = 'completion'\ndata.kind = 'entries'\ndata.samples = 19\ndata.shape = [17, 12]\nweights.width = "
+      "20\n",
       "module.kind = 'sensing'\ndata.kind = 'matrices'\ndata.samples = 30\ndata.shape = [7, 7]\nweights.width = 4\n",
       "module.kind = 'phase_retrieval'\ndata.shape = [7]\n" + vectors,
       "module.kind = 'phase_retrieval'\ndata.shape = [3]\n" + vectors,
+      logistic +
+          "module.kind = 'phase_retrieval'\nmodule.scale = 0.3\ndata.shape = [8]\ndata.kind = 'gaussian'\n"
+          "data.samples = 1300\nweights.width = 7\n",
       "module.kind = 'diagonal_network'\ndata.shape = [4]\n" + vectors,
       "module.kind = 'diagonal_network'\nmodule.signed = false\ndata.shape = [4]\n" + vectors,
       "module.kind = 'experts_softmax_linear'\ndata.shape = [4]\n" + vectors,

@@ -20,9 +20,9 @@ namespace nqf::structure {
 /// Layout: each rank keeps its rows of Σ_zz and Σ_zy, n (n + m)/ranks doubles.
 class MomentObjective final : public Objective {
  public:
-  /// n_features = moments.n_features; terms with `gain` alone. Collective.
+  /// n_features = moments.n_features; terms with `gain` alone. Where moments.own_columns, those of `comm`. Collective.
   MomentObjective(const parallel::Comm& comm, std::shared_ptr<const CoreMap> core, double factor,
-                  const ModuleSumTerms& terms, const data::Moments& moments);
+                  const ModuleSumTerms& terms, data::Moments moments);
 
   double loss(const WeightsView& weights) override;
   double loss(const OrderParameterView& order) override;

@@ -8,6 +8,7 @@
 #include "nqf/data/dataset.hpp"
 #include "nqf/deck/module.hpp"
 #include "nqf/structure/objective.hpp"
+#include "nqf/structure/row_structure.hpp"
 #include "nqf/structure/structure_operator.hpp"
 
 namespace nqf::structure {
@@ -19,7 +20,7 @@ namespace nqf::structure {
 /// and else by the core, as M does: it forms the core of M on every rank (core_map.hpp), reads each local sample once
 /// and reduces one array [core size + p + 1] (Hessian products twice the core). Nothing is allocated after the first
 /// call of a kind with the largest r.
-class SampleObjective final : public Objective {
+class SampleObjective final : public Objective, public RowStructure {
  public:
   /// `op` and `samples` (targets, weights) must outlive this; moving the Dataset is harmless. Collective.
   SampleObjective(const parallel::Comm& comm, const StructureOperator& op, const data::Dataset& samples,
@@ -32,6 +33,8 @@ class SampleObjective final : public Objective {
   const CoreMap* core_map() const override { return &op_.core(); }
   CoreGradient core_gradient(std::span<const double> core, std::span<const double> s) override;
   double core_loss(std::span<const double> core, std::span<const double> s) override;
+  bool has_row_structure() const override;
+  double row_structure(const parallel::Partition& rows, const double* m, double* s_matrix, std::int64_t ld) override;
   void hessian_product(const WeightsView& weights, std::span<const double> v, std::span<double> out) override;
   /// Softmax: with ℓ'' replaced by its diagonal bound p_c.
   void curvature_diagonal(const WeightsView& weights, std::span<double> diagonal) override;
@@ -68,6 +71,7 @@ class SampleObjective final : public Objective {
   std::vector<double> core_, s_;                        // of the last (W or M, s)
   std::vector<double> sums_;                            // [∂L/∂core, q, L]: one reduction
   std::vector<double> d_core_, d_s_, second_sums_, f_;  // Hessian products, losses, curvature
+  std::vector<double> tile_x_, tile_y_, tile_f_;        // of a tile that goes round
   std::vector<std::int64_t> local_;                     // own samples of a batch
 };
 
