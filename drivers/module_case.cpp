@@ -150,7 +150,8 @@ std::string ModuleCase::describe(bool with_sizes, std::int64_t rows) {
   if (with_sizes) {
     const auto [state, kept] = state_size(deck_, *problem_.objective, static_cast<double>(initial_.r), comm_.size());
     const double rows_out = static_cast<double>(schedule_.output_times.size());
-    const double vectors = follows_flow ? 25.0 : 4.0;  // of CVODE with GMRES; of a map
+    // Of CVODE with functional iteration, or with GMRES (TrainingEvolution); of a map.
+    const double vectors = !follows_flow ? 4.0 : deck_.training.method == deck::FlowMethod::adams ? 13.0 : 35.0;
     const double doubles = problem_.objective->memory_doubles() + kept + vectors / comm_.size() * state;
     const double snapshots = deck_.output.order_parameter_every > 0
                                  ? static_cast<double>(problem_.n_parameters * problem_.n_parameters) * rows_out /

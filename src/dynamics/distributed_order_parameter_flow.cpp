@@ -207,7 +207,7 @@ bool DistributedOrderParameterFlow::rates_through_core(std::span<const double> s
 double DistributedOrderParameterFlow::loss_of(structure::Objective& objective, std::span<const double> state) {
   if (auto* by_rows = row_structure_of(objective)) {
     set_rows(state);
-    const double value = by_rows->row_structure(exchange_->rows(), rows_.local(), nullptr, rows_.leading_dimension());
+    const double value = by_rows->row_loss(exchange_->rows(), rows_.local(), rows_.leading_dimension());
     return comm().all(all_finite(state)) ? value : std::numeric_limits<double>::quiet_NaN();
   }
   const auto& core = core_of(objective);
@@ -315,7 +315,7 @@ double order_parameter_doubles(const structure::Objective& objective, int n_rank
   const std::int64_t own = (objective.n_parameters() + n_ranks - 1) / n_ranks;
   const bool by_rows = forms_rows(objective);
   const double in_rows = (n_ranks == 1 ? 3.0 : 5.0) + (by_rows ? 2.0 : 0.0);
-  return in_rows * p * p / n_ranks + (by_rows ? 0.0 : static_cast<double>(objective.core_map()->size())) +
+  return in_rows * p * p / n_ranks + (by_rows ? 0.0 : 2.0 * static_cast<double>(objective.core_map()->size())) +
          2.0 * p * static_cast<double>(rows_at_once(objective.n_parameters(), own)) +
          2.0 * p * static_cast<double>(exact_directions + probes);
 }

@@ -20,10 +20,19 @@ bool SampleObjective::has_row_structure() const {
 
 double SampleObjective::row_structure(const parallel::Partition& rows, const double* m, double* s_matrix,
                                       std::int64_t ld) {
+  for (std::int64_t j = 0; j < n_parameters_; ++j) std::fill_n(s_matrix + j * ld, rows.local_size(), 0.0);
+  return pass_rows(rows, m, ld, true, s_matrix);
+}
+
+double SampleObjective::row_loss(const parallel::Partition& rows, const double* m, std::int64_t ld) {
+  return pass_rows(rows, m, ld, false, nullptr);
+}
+
+// `assembles` and not the pointer decides: PETSc gives a rank without rows a null one, and a broadcast depends on it.
+double SampleObjective::pass_rows(const parallel::Partition& rows, const double* m, std::int64_t ld, bool assembles,
+                                  double* s_matrix) {
   const auto& op = dynamic_cast<const PairOperator&>(op_);
   const std::int64_t p = n_parameters_, own = rows.local_size(), first = rows.begin();
-  if (s_matrix)
-    for (std::int64_t j = 0; j < p; ++j) std::fill_n(s_matrix + j * ld, own, 0.0);
   Pass pass{this, 0.0};
   for (int rank = 0; rank < comm_.size(); ++rank)
     for (std::int64_t begin = 0; begin < rows_.local_size(rank); begin += samples_round) {
@@ -42,7 +51,7 @@ double SampleObjective::row_structure(const parallel::Partition& rows, const dou
         for (std::int64_t k = 0; k < n; ++k) f[k] += f0[k];
         pass.slope(tile, f);
       }
-      if (!s_matrix) continue;
+      if (!assembles) continue;
       comm_.broadcast(f, rank);
       for (std::int64_t k = 0; k < n; ++k)
         for (std::int64_t i = 0; i < own; ++i) y[i + k * own] = f[k] * x[k * p + first + i];

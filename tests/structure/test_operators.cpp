@@ -76,7 +76,7 @@ TEST(EntryOperator, CoreOfTheObservedEntriesMeasuresWhatTheBlockDoes) {
     }
     const Block block{1, 5, 6, 7};
     const auto core = std::make_shared<EntryCore>(13, block, core_rows, core_columns);
-    EXPECT_EQ(core->find(4, 2), 8);
+    EXPECT_EQ(core->find(4, 2), 7);
     EXPECT_THROW(core->find(4, 3), std::out_of_range);
     const EntryOperator sparse(core, rows, columns, 2.0), dense(13, block, rows, columns, 2.0);
     check(sparse, samples, n);

@@ -13,10 +13,12 @@ class RowStructure {
   virtual ~RowStructure() = default;
   /// Whether this objective's measurements are of that kind: the same on every rank.
   virtual bool has_row_structure() const = 0;
-  /// L and S = E[ℓ' A]. Rows `rows` of M and S are [own × p], column-major with the leading dimension `ld`; s_matrix
-  /// may be null. Collective: samples go round in tiles of 256, each with a broadcast of its x, a reduction of its f
-  /// and a broadcast of its slopes. Cost 2 N p²/ranks multiply–adds; memory 256 (p + 2 p/ranks) doubles.
+  /// L and S = E[ℓ' A]. Rows `rows` of M and S are [own × p], column-major with the leading dimension `ld` (a rank may
+  /// own none). Collective: samples go round in tiles of 256, each with a broadcast of its x, a reduction of its f and
+  /// a broadcast of its slopes. Cost 2 N p²/ranks multiply–adds; memory 256 (p + p/ranks) doubles.
   virtual double row_structure(const parallel::Partition& rows, const double* m, double* s_matrix, std::int64_t ld) = 0;
+  /// L alone, at half the cost.
+  virtual double row_loss(const parallel::Partition& rows, const double* m, std::int64_t ld) = 0;
 };
 
 }  // namespace nqf::structure

@@ -35,6 +35,7 @@ class SampleObjective final : public Objective, public RowStructure {
   double core_loss(std::span<const double> core, std::span<const double> s) override;
   bool has_row_structure() const override;
   double row_structure(const parallel::Partition& rows, const double* m, double* s_matrix, std::int64_t ld) override;
+  double row_loss(const parallel::Partition& rows, const double* m, std::int64_t ld) override;
   void hessian_product(const WeightsView& weights, std::span<const double> v, std::span<double> out) override;
   /// Softmax: with ℓ'' replaced by its diagonal bound p_c.
   void curvature_diagonal(const WeightsView& weights, std::span<double> diagonal) override;
@@ -47,6 +48,7 @@ class SampleObjective final : public Objective, public RowStructure {
   std::string description() const override;
 
  private:
+  double pass_rows(const parallel::Partition& rows, const double* m, std::int64_t ld, bool assembles, double* s_matrix);
   struct Pass;  // what a tile's residual needs: the samples' weights, where the loss is added
   bool by_factors(std::int64_t r) const;
   void set_sum(const WeightsView& weights);

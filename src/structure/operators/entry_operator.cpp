@@ -75,6 +75,11 @@ void EntryOperator::add_curvature_diagonal(const Selection& selection, std::span
   }
 }
 
+double EntryOperator::memory_doubles() const {
+  const bool of_entries = dynamic_cast<const EntryCore*>(core_.get()) != nullptr;
+  return 3.0 * static_cast<double>(n_samples_) + (of_entries ? 2.0 * static_cast<double>(core_->size()) : 0.0);
+}
+
 std::string EntryOperator::description() const {
   return fmt::format("completion: {} × {} entries, {} of them observed on this rank", block().n_rows, block().n_columns,
                      n_samples_);
