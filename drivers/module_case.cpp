@@ -36,7 +36,9 @@ bool is_network(const deck::Deck& deck) {
 }
 
 /// Output times of discrete training are those of whole steps: unit "steps" counts them, others are rounded to one.
-void fit_to_steps(solver::Schedule& schedule, const deck::Deck& deck, const dynamics::LearningRate& map) {
+/// What that makes of the end of the run, for the log; empty if nothing.
+std::string fit_to_steps(solver::Schedule& schedule, const deck::Deck& deck, const dynamics::LearningRate& map) {
+  const double end = schedule.output_times.back();
   const bool steps = deck.time.unit == deck::TimeUnit::steps;
   std::vector<double> times;
   for (const double t : schedule.output_times) {
@@ -45,6 +47,10 @@ void fit_to_steps(solver::Schedule& schedule, const deck::Deck& deck, const dyna
     if (times.empty() || whole > times.back()) times.push_back(whole);
   }
   schedule.output_times = std::move(times);
+  const double whole = schedule.output_times.back();
+  if (steps || std::abs(whole - end) <= 1e-12 * end) return {};
+  return fmt::format("time: outputs fall on whole steps; the last, t = {:.10g}, is at t = {:.10g}, step {}", end, whole,
+                     map.nearest_step(whole));
 }
 
 std::string describe_modes(const ModulePrediction& prediction, std::int64_t limit) {
@@ -92,7 +98,7 @@ ModuleCase::ModuleCase(const parallel::Comm& comm, const deck::Deck& deck, struc
       initial_(std::move(initial)),
       notes_(std::move(notes)),
       isotropic_c_(isotropic_c) {
-  check_whole_order_parameter(deck, problem_.n_parameters);
+  check_order_parameter_size(deck, *problem_.objective);
   check_kernel_samples(deck, problem_);
   schedule_ = make_schedule(deck);
   prediction_ = predict_module(*problem_.objective, initial_, deck);
@@ -109,7 +115,8 @@ ModuleCase::ModuleCase(const parallel::Comm& comm, const deck::Deck& deck, struc
     notes_.push_back("a stack of modules has no modes: no ignition times are predicted, none are recorded");
   if (!is_discrete(deck)) return;
   if (!is_network(deck)) dynamics::make_training_map(comm, deck, problem_, initial_);  // refuses what does not fit
-  fit_to_steps(schedule_, deck, dynamics::LearningRate(deck.training));
+  const auto note = fit_to_steps(schedule_, deck, dynamics::LearningRate(deck.training));
+  if (!note.empty()) notes_.push_back(note);
 }
 
 std::vector<double> ModuleCase::fingerprint() const {
@@ -145,11 +152,11 @@ std::string ModuleCase::describe(bool with_sizes, std::int64_t rows) {
   const bool follows_flow = !isotropic_c_ && !is_discrete(deck_);
   if (follows_flow) text += tolerance_warning(deck_, prediction_, problem_.n_parameters);
   if (with_sizes) {
-    const auto [state, whole] = state_size(deck_, static_cast<double>(problem_.n_parameters),
-                                           static_cast<double>(initial_.r), problem_.objective->has_sum_terms());
+    const auto [state, kept] = state_size(deck_, *problem_.objective, static_cast<double>(initial_.r), comm_.size());
     const double rows_out = static_cast<double>(schedule_.output_times.size());
-    const double vectors = follows_flow ? 25.0 : 4.0;  // of CVODE with GMRES; of a map
-    const double doubles = problem_.objective->memory_doubles() + (whole + vectors / comm_.size()) * state;
+    // Of CVODE with functional iteration, or with GMRES (TrainingEvolution); of a map.
+    const double vectors = !follows_flow ? 4.0 : deck_.training.method == deck::FlowMethod::adams ? 13.0 : 35.0;
+    const double doubles = problem_.objective->memory_doubles() + kept + vectors / comm_.size() * state;
     const double snapshots = deck_.output.order_parameter_every > 0
                                  ? static_cast<double>(problem_.n_parameters * problem_.n_parameters) * rows_out /
                                        static_cast<double>(deck_.output.order_parameter_every)
@@ -325,7 +332,7 @@ std::unique_ptr<Case> make_module_case(const parallel::Comm& comm, const deck::D
   const bool tests = deck.data.test_samples > 0 || deck.data.test_fraction > 0.0 || !deck.data.test_images.empty() ||
                      !deck.data.test_file.empty() || deck.output.order_parameter_every > 0;
   if (deck.solver.form == deck::SolutionForm::closed && !wanted.empty())
-    throw DeckError(deck.system.place.file, deck.system.place.line,
+    throw DeckError(deck.solver.place.file, deck.solver.place.line,
                     "[solver] form = \"closed\": there is no closed form with " + wanted);
   const bool may_reduce = as_modes || (automatic && wanted.empty() && !tests);
   if (may_reduce && structure::is_orthonormal_fourier(comm, deck)) {
@@ -378,7 +385,7 @@ std::unique_ptr<Case> make_module_case(const parallel::Comm& comm, const deck::D
     }
   }
   if (deck.solver.form == deck::SolutionForm::closed && !isotropic_c)
-    throw DeckError(deck.system.place.file, deck.system.place.line,
+    throw DeckError(deck.solver.place.file, deck.solver.place.line,
                     "[solver] form = \"closed\": this module has no closed form; use \"integrate\"");
   return std::make_unique<ModuleCase>(comm, deck, std::move(problem), std::move(initial), std::move(notes),
                                       isotropic_c);

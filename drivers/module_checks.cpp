@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "nqf/dynamics/distributed_order_parameter_flow.hpp"
 #include "nqf/parallel/errors.hpp"
 
 namespace nqf::drivers {
@@ -12,12 +13,22 @@ namespace nqf::drivers {
 namespace {
 
 constexpr double tolerable_share = 1e-2;
+constexpr std::int64_t largest_triangle_parameters = 65535;  // p (p + 1)/2 fits 31 bits
 
 }  // namespace
 
-void check_whole_order_parameter(const deck::Deck& deck, std::int64_t p) {
+void check_order_parameter_size(const deck::Deck& deck, const structure::Objective& objective) {
+  const std::int64_t p = objective.n_parameters();
   if (p < structure::largest_formable_parameters) return;
   const bool carried = deck.training.form == deck::TrainingForm::order_parameter;
+  const bool in_rows = carried && dynamics::order_parameter_layout(objective) == dynamics::OrderParameterLayout::rows;
+  if (in_rows && deck.output.order_parameter_every == 0) {
+    if (p <= largest_triangle_parameters) return;
+    throw DeckError(deck.training.place.file, deck.training.place.line,
+                    fmt::format("[training] form: the triangle of the {0} x {0} entries of M is beyond 32-bit indices "
+                                "(p at most {1}); \"factor\" does without",
+                                p, largest_triangle_parameters));
+  }
   if (!carried && deck.output.order_parameter_every == 0) return;
   throw DeckError(
       deck.training.place.file, deck.training.place.line,
@@ -38,14 +49,19 @@ void check_kernel_samples(const deck::Deck& deck, const structure::ModuleProblem
     refuse(fmt::format("{} asked for, but the data have {}", n, problem.train.rows.global_size()));
 }
 
-StateSize state_size(const deck::Deck& deck, double p, double r, bool has_sum) {
+StateSize state_size(const deck::Deck& deck, const structure::Objective& objective, double r, int n_ranks) {
+  const auto p = static_cast<double>(objective.n_parameters());
+  const bool has_sum = objective.has_sum_terms();
   const bool velocity =
       deck.training.algorithm == deck::Algorithm::momentum || deck.training.algorithm == deck::Algorithm::nesterov;
   const double copies = velocity ? 2.0 : 1.0;
-  if (deck.training.form == deck::TrainingForm::order_parameter) return {p * p + (has_sum ? p : 0.0)};
-  if (deck.training.form == deck::TrainingForm::gram)
-    return {copies * copies * p * p + (has_sum ? copies * p : 0.0), 5.0};
-  return {copies * p * r};
+  if (deck.training.form == deck::TrainingForm::order_parameter)
+    return {0.5 * p * (p + 1.0) + (has_sum ? p : 0.0), dynamics::order_parameter_doubles(objective, n_ranks) + p * r};
+  if (deck.training.form == deck::TrainingForm::gram) {
+    const double entries = copies * copies * p * p + (has_sum ? copies * p : 0.0);
+    return {entries, 5.0 * entries};
+  }
+  return {copies * p * r, 3.0 * copies * p * r};
 }
 
 std::string tolerance_warning(const deck::Deck& deck, const ModulePrediction& prediction, std::int64_t p) {

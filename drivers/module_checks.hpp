@@ -11,18 +11,20 @@ namespace nqf::drivers {
 
 // What a module's deck asks for, held against its sizes before anything is written. Not collective.
 
-/// @throws DeckError where M would be formed, whole, beyond the 32-bit indices of PETSc and MPI
-void check_whole_order_parameter(const deck::Deck& deck, std::int64_t p);
+/// @throws DeckError where M would be formed, whole, beyond the 32-bit indices of PETSc and MPI, or its triangle over
+/// the
+///   ranks beyond them
+void check_order_parameter_size(const deck::Deck& deck, const structure::Objective& objective);
 
 /// @throws DeckError where the samples of the tangent kernel are not there; what the deck alone tells it has told
 void check_kernel_samples(const deck::Deck& deck, const structure::ModuleProblem& problem);
 
-/// Entries of the state, and copies of it that every rank holds whole beside its block.
+/// Entries of the state, over all ranks, and the doubles that a rank keeps beside its block of vectors of that size.
 struct StateSize {
-  double entries = 0.0, whole = 3.0;
+  double entries = 0.0, kept = 0.0;
 };
 /// `r`: columns of the compressed weights.
-StateSize state_size(const deck::Deck& deck, double p, double r, bool has_sum);
+StateSize state_size(const deck::Deck& deck, const structure::Objective& objective, double r, int n_ranks);
 
 /// A dark mode that shares rows of W with modes that light before it receives their error, rtol times their size. Where
 /// that is not far below the size from which it starts it lights early or late (TrainingEvolution): says so with the

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "nqf/dynamics/distributed_order_parameter_flow.hpp"
 #include "nqf/dynamics/factored_state.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "nqf/theory/logistic.hpp"
@@ -66,6 +67,8 @@ double ModuleView::test_loss(std::span<const double> state) {
     return network->objective().loss(dynamics::all_of(*samples_.test), network->weights(state));
   if (auto* factored = dynamic_cast<dynamics::FactoredState*>(&system_))
     return problem_.test_objective->loss(factored->factor(state));
+  if (auto* distributed = dynamic_cast<dynamics::DistributedOrderParameterFlow*>(&system_))
+    return distributed->loss_of(*problem_.test_objective, state);
   const auto p = static_cast<std::size_t>(problem_.n_parameters);
   m_.resize(p * p);
   s_.resize(problem_.objective->has_sum_terms() ? p : 0);

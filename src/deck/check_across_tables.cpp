@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include <algorithm>
 
 #include "deck/reading.hpp"
@@ -92,11 +94,21 @@ void check_closed_form(const Reading& reading) {
   uncoupled(!deck.modes.features.given(), "modes.features");
 }
 
+void check_whole_steps(const Reading& reading, const char* key, double steps) {
+  reading.reader("time").require_that(steps == std::floor(steps), key,
+                                      fmt::format("time.unit = \"steps\" counts whole steps, got {}; {} or {}", steps,
+                                                  std::floor(steps), std::ceil(steps)));
+}
+
 void check_time_unit(const Reading& reading) {
   const Deck& deck = reading.deck;
   const bool discrete = deck.system.kind == SystemKind::module && deck.training.algorithm != Algorithm::flow;
   reading.reader("time").require_that(deck.time.unit != TimeUnit::steps || discrete, "unit",
                                       "\"steps\" belongs to discrete training (training.algorithm)");
+  if (deck.time.unit == TimeUnit::steps) {
+    check_whole_steps(reading, "end", deck.time.end);
+    for (const double steps : deck.time.times) check_whole_steps(reading, "times", steps);
+  }
   const bool module = deck.system.kind == SystemKind::module;
   reading.reader("time").require_that(deck.time.unit != TimeUnit::log_epsilon || !module, "unit",
                                       "\"log_epsilon\" belongs to systems of modes with initial.epsilon");

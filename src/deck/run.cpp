@@ -60,6 +60,7 @@ SolverOptions SolverOptions::from(TableReader table) {
   table.read("loss_tolerance", o.loss_tolerance,
              "allowed rise of the loss over an earlier value, relative to that at t = 0 [-]", non_negative);
   table.finish();
+  o.place = table.place("form");
   return o;
 }
 

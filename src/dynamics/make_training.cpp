@@ -4,6 +4,7 @@
 
 #include "data/refuse.hpp"
 #include "dynamics/online.hpp"
+#include "nqf/dynamics/distributed_order_parameter_flow.hpp"
 #include "nqf/dynamics/factor_flow.hpp"
 #include "nqf/dynamics/factor_map.hpp"
 #include "nqf/dynamics/gram_map.hpp"
@@ -32,6 +33,18 @@ void check_factor(const deck::Deck& deck, const CompressedWeights& weights, int 
              fmt::format("keep at most {} columns", max_entries / copies / weights.p));
 }
 
+// The triangle of M, and the block of a rank where its rows lie over the ranks.
+void check_order_parameter(const parallel::Comm& comm, const deck::Deck& deck, const structure::Objective& objective) {
+  const std::int64_t p = objective.n_parameters();
+  check_size(deck, p * (p + 1) / 2 + (objective.has_sum_terms() ? p : 0),
+             fmt::format("the {0} × {0} entries of M, stored once,", p),
+             "\"factor\" needs fewer at a smaller weights.rank");
+  if (order_parameter_layout(objective) == OrderParameterLayout::rows)
+    check_size(deck, parallel::Partition(p, comm).local_size(0) * p,
+               fmt::format("the rows of M on a rank, of {} ranks,", comm.size()),
+               fmt::format("{} ranks will do", p / (max_entries / p) + 1));
+}
+
 [[noreturn]] void refuse_form(const deck::Deck& deck, const std::string& valid) {
   data::refuse(data::key_of(deck.training.place, "training.form"),
                fmt::format("modes and Riccati solutions are systems of their own; here it is one of {}", valid));
@@ -55,7 +68,7 @@ BatchGradient make_batches(const parallel::Comm& comm, const deck::Deck& deck, s
 
 }  // namespace
 
-std::unique_ptr<TrainingFlow> make_training_flow(const parallel::Comm&, const deck::Deck& deck,
+std::unique_ptr<TrainingFlow> make_training_flow(const parallel::Comm& comm, const deck::Deck& deck,
                                                  structure::ModuleProblem& problem, CompressedWeights initial) {
   const double decay = deck.training.weight_decay;
   switch (deck.training.form) {
@@ -64,8 +77,9 @@ std::unique_ptr<TrainingFlow> make_training_flow(const parallel::Comm&, const de
       check_factor(deck, initial, 1);
       return std::make_unique<FactorFlow>(*problem.objective, std::move(initial), decay);
     case TrainingForm::order_parameter:
-      check_size(deck, initial.p * initial.p, fmt::format("the {0} × {0} entries of M", initial.p),
-                 "\"factor\" needs fewer at a smaller weights.rank");
+      check_order_parameter(comm, deck, *problem.objective);
+      if (order_parameter_layout(*problem.objective) == OrderParameterLayout::rows)
+        return std::make_unique<DistributedOrderParameterFlow>(*problem.objective, initial, decay);
       return std::make_unique<OrderParameterFlow>(*problem.objective, initial, decay);
     default:
       refuse_form(deck, "factor, order_parameter");

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
+#include "dynamics/central_difference.hpp"
 #include "dynamics/finite.hpp"
 #include "dynamics/gather.hpp"
 #include "dynamics/lapack.hpp"
@@ -107,24 +106,8 @@ void OrderParameterFlow::add_products(std::span<double> derivative) {
 
 void OrderParameterFlow::jacobian_product(std::span<const double> state, std::span<const double> v,
                                           std::span<double> out) {
-  double size[2] = {0.0, 0.0};
-  for (std::size_t i = 0; i < v.size(); ++i) {
-    size[0] = std::max(size[0], std::abs(state[i]));
-    size[1] = std::max(size[1], std::abs(v[i]));
-  }
-  comm().max_in_place(size);
-  std::fill(out.begin(), out.end(), 0.0);
-  if (size[1] == 0.0) return;
   const bool exact = objective_.is_squared() && !objective_.has_sum_terms();
-  const double reach = size[0] > 0.0 ? size[0] : 1.0;
-  const double h = (exact ? 1.0 : std::cbrt(std::numeric_limits<double>::epsilon())) * reach / size[1];
-  const auto shift = [&](double by, std::vector<double>& rate) {
-    for (std::size_t i = 0; i < v.size(); ++i) shifted_[i] = state[i] + by * v[i];
-    rhs(shifted_, rate);
-  };
-  shift(h, forward_);
-  shift(-h, backward_);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = (forward_[i] - backward_[i]) / (2.0 * h);
+  central_difference(*this, exact, state, v, out, forward_, backward_, shifted_);
 }
 
 void OrderParameterFlow::stiffness_diagonal(std::span<const double> state, std::span<double> diagonal) {
@@ -172,7 +155,8 @@ double OrderParameterFlow::loss(std::span<const double> state) {
 }
 
 std::string OrderParameterFlow::description() const {
-  return fmt::format("gradient flow of the order parameter, {} × {}, for a width of {}", p_, p_, width_);
+  return fmt::format("gradient flow of the order parameter, {} × {}, for a width of {}; whole on every rank", p_, p_,
+                     width_);
 }
 
 }  // namespace nqf::dynamics

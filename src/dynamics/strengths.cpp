@@ -1,5 +1,6 @@
 #include "nqf/dynamics/strengths.hpp"
 
+#include "nqf/dynamics/distributed_order_parameter_flow.hpp"
 #include "nqf/dynamics/factored_state.hpp"
 #include "nqf/parallel/blas.hpp"
 #include "nqf/parallel/narrow.hpp"
@@ -27,6 +28,8 @@ void Strengths::operator()(std::span<const double> state, std::span<double> stre
     }
     return;
   }
+  if (auto* distributed = dynamic_cast<DistributedOrderParameterFlow*>(&system_))
+    return distributed->quadratic_forms(state, directions_, strengths);
   m_.resize(static_cast<std::size_t>(p_ * p_));
   s_.resize(static_cast<std::size_t>(p_));
   product_.resize(static_cast<std::size_t>(p_ * n_));

@@ -376,7 +376,7 @@ ModeSystem make_mode_system(const Comm& comm, const Deck& deck) {
   }
   if (deck.initial.epsilon.given()) system.log_epsilon = deck.initial.epsilon.log_value;
   if (deck.solver.form == deck::SolutionForm::closed && !system.has_closed_form())
-    refuse(deck.system.place, "[solver] form = \"closed\": coupled modes have no closed form; use \"integrate\"");
+    refuse(deck.solver.place, "[solver] form = \"closed\": coupled modes have no closed form; use \"integrate\"");
   return system;
 }
 

@@ -94,7 +94,7 @@ Choice choose(const Comm& comm, const Deck& deck, const FeatureModule* features,
   const auto n = static_cast<double>(features->n_features());
   const double stored = n_local * (static_cast<double>(source.shape().input_size()) + n + m + 1.0);
   const double by_moments = n * n * m / comm.size(), by_samples = 2.0 * n_local * n * m;
-  const double moment_doubles = 3.0 * n * (n + m);  // while they are taken
+  const double moment_doubles = n * n / comm.size() + 4.0 * n * m + data::largest_pass_doubles;  // while they are taken
   Choice choice;
   choice.store = deck.data.stream == 0 && stored <= storable_doubles;
   choice.moments = !choice.store || (by_moments < by_samples && moment_doubles <= storable_doubles);
@@ -141,13 +141,22 @@ ModuleProblem make_module_problem(const Comm& comm, const Deck& deck) {
     problem.op = module->load(comm, problem.train, data::Role::train);
     problem.notes.push_back(problem.op->description());
   }
-  if (choice.moments)
-    problem.objective = std::make_unique<MomentObjective>(
-        comm, features->core(), features->factor(), features->terms(),
-        data::streaming_moments(comm, *problem.source, deck.data.stream,
-                                features->map() ? feature_map(*features) : data::FeatureMap{}));
-  else
+  if (choice.moments) {
+    auto moments = data::distributed_moments(comm, *problem.source, deck.data.stream,
+                                             features->map() ? feature_map(*features) : data::FeatureMap{});
+    problem.notes.push_back(
+        fmt::format("moments were taken in {}",
+                    moments.n_passes == 1
+                        ? "one pass over the samples"
+                        : fmt::format("{} passes over the samples, each for {} "
+                                      "columns of their {} x {} matrix",
+                                      moments.n_passes, (moments.n_features + moments.n_passes - 1) / moments.n_passes,
+                                      moments.n_features, moments.n_features)));
+    problem.objective = std::make_unique<MomentObjective>(comm, features->core(), features->factor(), features->terms(),
+                                                          std::move(moments));
+  } else {
     problem.objective = std::make_unique<SampleObjective>(comm, *problem.op, problem.train, deck.training.loss);
+  }
   problem.notes.push_back(problem.objective->description());
 
   if (auto test = taught(context, module, data::open_source(comm, deck.data, data::Role::test), data::Role::test)) {

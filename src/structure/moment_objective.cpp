@@ -11,7 +11,7 @@
 namespace nqf::structure {
 
 MomentObjective::MomentObjective(const parallel::Comm& comm, std::shared_ptr<const CoreMap> core, double factor,
-                                 const ModuleSumTerms& terms, const data::Moments& moments)
+                                 const ModuleSumTerms& terms, data::Moments moments)
     : Objective(comm),
       core_map_(std::move(core)),
       factor_(factor),
@@ -28,7 +28,10 @@ MomentObjective::MomentObjective(const parallel::Comm& comm, std::shared_ptr<con
   n_parameters_ = core_map_->n_parameters();
   n_outputs_ = m_;
   has_sum_terms_ = terms.present();
-  zz_.assign(moments.xx.begin() + rows_.begin() * n_, moments.xx.begin() + rows_.end() * n_);
+  if (moments.own_columns)
+    zz_ = std::move(moments.xx);
+  else
+    zz_.assign(moments.xx.begin() + rows_.begin() * n_, moments.xx.begin() + rows_.end() * n_);
   zy_.assign(n_ * m_, 0.0);
   for (std::int64_t c = 0; c < m_; ++c)
     for (std::int64_t a = rows_.begin(); a < rows_.end(); ++a) zy_[a + c * n_] = moments.xy[a + c * n_];
@@ -81,7 +84,8 @@ double MomentObjective::evaluate(std::span<const double> core, std::span<const d
   comm_.sum_in_place(sums);
   double value = sums.back() + 0.5 * y_square_;
   for (std::int64_t c = 0; c < m_; ++c) value += terms_.gain * gs[c] * (0.5 * terms_.gain * gs[c] - y_mean_[c]);
-  return value;
+  const double rounding = 1e-15 * static_cast<double>(n_) * y_square_;
+  return value < 0.0 && value >= -rounding ? 0.0 : value;
 }
 
 void MomentObjective::add_q(std::span<const double> core, std::span<const double> gs, bool change,
@@ -124,6 +128,18 @@ double MomentObjective::structure(const OrderParameterView& order, std::span<dou
   std::fill(q.begin(), q.end(), 0.0);
   add_q(core_, gs_, false, q);
   return value;
+}
+
+CoreGradient MomentObjective::core_gradient(std::span<const double> core, std::span<const double> s) {
+  const auto gs = gathered(s, gs_);
+  const double value = evaluate(core, gs, false);
+  const auto q = zeroed(q_, std::ssize(s_));
+  add_q(core, gs, false, q);
+  return {value, std::span(sums_).first(n_ * m_), q};
+}
+
+double MomentObjective::core_loss(std::span<const double> core, std::span<const double> s) {
+  return evaluate(core, gathered(s, gs_), false);
 }
 
 void MomentObjective::hessian_product(const WeightsView& weights, std::span<const double> v, std::span<double> out) {

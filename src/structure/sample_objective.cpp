@@ -61,12 +61,13 @@ void SampleObjective::set_order(const OrderParameterView& order) {
 }
 
 // L, and ∂L/∂core and q in sums_.
-double SampleObjective::assemble(const Selection& selection, double uniform_weight) {
+double SampleObjective::assemble(std::span<const double> core, std::span<const double> s, const Selection& selection,
+                                 double uniform_weight) {
   Pass pass{this, uniform_weight};
   const std::int64_t size = op_.core().size(), n_sums = std::ssize(s_);
   const auto sums = zeroed(sums_, size + n_sums + 1);
   op_.gradient_core(
-      selection, core_, s_, [&pass](const Selection& tile, std::span<double> f) { pass.slope(tile, f); },
+      selection, core, s, [&pass](const Selection& tile, std::span<double> f) { pass.slope(tile, f); },
       sums.first(size), sums.subspan(size, n_sums));
   sums.back() = pass.loss;
   comm_.sum_in_place(sums);
@@ -89,14 +90,15 @@ double SampleObjective::assemble_factors(const WeightsView& weights, const Selec
   return sums.back();
 }
 
-double SampleObjective::measure_loss(const WeightsView* factors) {
+double SampleObjective::measure_loss(std::span<const double> core, std::span<const double> s,
+                                     const WeightsView* factors) {
   Pass pass{this, 0.0};
   by_tiles(op_.all(), op_.tile_size(), [&](std::int64_t, const Selection& tile) {
     const auto f = scratch(f_, tile.count * n_outputs_);
     if (factors)
-      op_.measure_factors(tile, factors->w, factors->r, s_, f);
+      op_.measure_factors(tile, factors->w, factors->r, s, f);
     else
-      op_.measure_core(tile, core_, s_, f);
+      op_.measure_core(tile, core, s, f);
     pass.slope(tile, f);
   });
   return comm_.sum(pass.loss);
@@ -106,7 +108,7 @@ double SampleObjective::weighted_gradient(const WeightsView& weights, const Sele
                                           std::span<double> gradient) {
   if (by_factors(weights.r)) return assemble_factors(weights, selection, uniform_weight, gradient);
   set_weights(weights);
-  const double value = assemble(selection, uniform_weight);
+  const double value = assemble(core_, s_, selection, uniform_weight);
   std::fill(gradient.begin(), gradient.end(), 0.0);
   const std::int64_t size = op_.core().size();
   op_.core().add_structure_times(std::span(sums_).first(size), weights.w, weights.r, gradient);
@@ -117,7 +119,7 @@ double SampleObjective::weighted_gradient(const WeightsView& weights, const Sele
 double SampleObjective::weighted_structure(const OrderParameterView& order, const Selection& selection,
                                            double uniform_weight, std::span<double> s_matrix, std::span<double> q) {
   set_order(order);
-  const double value = assemble(selection, uniform_weight);
+  const double value = assemble(core_, s_, selection, uniform_weight);
   op_.core().structure_matrix(std::span(sums_).first(op_.core().size()), s_matrix);
   if (has_sum_terms_) std::copy_n(sums_.data() + op_.core().size(), s_.size(), q.data());
   return value;
@@ -137,12 +139,22 @@ double SampleObjective::loss(const WeightsView& weights) {
     set_sum(weights);
   else
     set_weights(weights);
-  return measure_loss(factors ? &weights : nullptr);
+  return measure_loss(core_, s_, factors ? &weights : nullptr);
 }
 
 double SampleObjective::loss(const OrderParameterView& order) {
   set_order(order);
-  return measure_loss(nullptr);
+  return measure_loss(core_, s_, nullptr);
+}
+
+CoreGradient SampleObjective::core_gradient(std::span<const double> core, std::span<const double> s) {
+  const double value = assemble(core, s, op_.all(), 0.0);
+  const std::span<const double> sums = sums_;
+  return {value, sums.first(core.size()), sums.subspan(core.size(), s_.size())};
+}
+
+double SampleObjective::core_loss(std::span<const double> core, std::span<const double> s) {
+  return measure_loss(core, s, nullptr);
 }
 
 double SampleObjective::gradient(const WeightsView& weights, std::span<double> gradient) {

@@ -64,6 +64,36 @@ void expect_equal(const data::Moments& a, const data::Moments& b, double toleran
 
 }  // namespace
 
+TEST(StreamingMoments, ColumnsOfEachRankAreThoseOfOnePassForAnyNumberOfPasses) {
+  auto options = synthetic_data(DataKind::tokens, {3, 4}, 301);
+  options.outputs = 2;
+  options.correlation = 0.5;
+  const auto source = data::open_source(world(), options, Role::train);
+  const auto features = data::mean_token(source->shape());
+  for (const bool mapped : {false, true}) {
+    const std::int64_t n = mapped ? 4 : 12;
+    const auto whole = data::streaming_moments(world(), *source, 17, mapped ? features : data::FeatureMap{});
+    const parallel::Partition columns(n, world());
+    auto expected = whole;
+    expected.xx.assign(whole.xx.begin() + n * columns.begin(), whole.xx.begin() + n * columns.end());
+    for (const std::int64_t width : {1, 2, 5, 11, 12, 100}) {  // columns of a pass
+      const auto doubles = 4.0 * static_cast<double>(n * width);
+      const auto moments =
+          data::distributed_moments(world(), *source, 17, mapped ? features : data::FeatureMap{}, doubles);
+      EXPECT_EQ(moments.n_passes, (n + width - 1) / width);
+      EXPECT_EQ(moments.n_passes, data::moment_passes(n, doubles));
+      EXPECT_TRUE(moments.own_columns);
+      expect_equal(moments, expected, 1e-15);
+      if (moments.n_passes == 1) {
+        EXPECT_EQ(moments.xx, expected.xx);
+      }
+    }
+  }
+  EXPECT_EQ(data::moment_passes(8000, 4.0 * 8000 * 8000), 1);
+  EXPECT_EQ(data::moment_passes(8000, 4.0 * 8000 * 7999), 2);
+  EXPECT_EQ(data::moment_passes(8000, 0.0), 8000);
+}
+
 TEST(StreamingMoments, AreThoseOfAllSamplesForAnyChunk) {
   for (const std::int64_t samples : {1, 3, 1000}) {
     auto options = synthetic_data(DataKind::tokens, {3, 4}, samples);

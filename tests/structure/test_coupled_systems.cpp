@@ -121,7 +121,7 @@ TEST(CoupledSystem, RefusesTheClosedForm) {
   const auto file = write(folder, "modes.h5", {{"growth_rate", {1}, {1.0}}, {"coupling", {1, 1}, {1.0}}});
   EXPECT_EQ(
       error_of("system.kind = 'modes'\nmodes.file = '" + file + "'\ninitial.value = 1e-3\nsolver.form = 'closed'\n"),
-      "/decks/deck.toml:1: [solver] form = \"closed\": coupled modes have no closed form; use \"integrate\"");
+      "/decks/deck.toml:4: [solver] form = \"closed\": coupled modes have no closed form; use \"integrate\"");
 }
 
 TEST(FeatureSystem, IsFormedWhereModesAreFewerThanSamplesElseFactored) {

@@ -96,5 +96,29 @@ TEST(MatricesOperator, SeveralOutputsAndMoreParametersThanOneBlockOfColumns) {
   test::check_objective(objective, 2, n, 0.1);
 }
 
+// Blocks of a dense matrix end within tiles; a mini-batch takes rows of several.
+TEST(MatricesOperator, BlocksOfTheMatrixDoNotShow) {
+  const std::int64_t p = 4, size = 10, n = 9, m = 2;
+  const auto rows = test::random_normal(n * m * size, 7);
+  parallel::PetscRowBlocks blocks(n * m, size, m, 3 * m * size + 5);
+  for (std::int64_t j = 0; j < n * m; ++j) std::copy_n(rows.data() + j * size, size, blocks.row(j));
+  const auto core = std::make_shared<PackedCore>(p);
+  const FeatureOperator in_blocks(core, n, m, std::move(blocks), 1.5, "blocks");
+  const FeatureOperator flat(core, n, m, size, rows, 1.5, "flat");
+  EXPECT_EQ(in_blocks.memory_doubles(), flat.memory_doubles());
+  const auto x = test::random_normal(size, 8), r = test::random_normal(n * m, 9);
+  const std::vector<std::int64_t> batch{8, 0, 3, 3};
+  for (const auto& selection :
+       {Selection{0, n, {}}, Selection{2, 6, {}}, Selection{3, 3, {}}, Selection{0, 4, batch}}) {
+    std::vector<double> f(selection.count * m), expected(f.size()), g(size, 0.0), expected_g(size, 0.0);
+    in_blocks.measure_core(selection, x, {}, f);
+    flat.measure_core(selection, x, {}, expected);
+    EXPECT_EQ(f, expected);
+    in_blocks.assemble_core(selection, std::span(r).first(f.size()), {}, g, {});
+    flat.assemble_core(selection, std::span(r).first(f.size()), {}, expected_g, {});
+    EXPECT_EQ(g, expected_g);
+  }
+}
+
 }  // namespace
 }  // namespace nqf::structure

@@ -63,6 +63,35 @@ TEST(EntryOperator, MeasuresEntriesOfTheProduct) {
   }
 }
 
+TEST(EntryOperator, CoreOfTheObservedEntriesMeasuresWhatTheBlockDoes) {
+  for (const std::int64_t n : sample_counts) {
+    const auto samples = targets(n, 1);
+    // Entries (i, j) of a 5 × 7 block with i + j even, by columns: 18 of them, some observed twice.
+    std::vector<std::int64_t> core_rows, core_columns, rows, columns;
+    for (std::int64_t j = 0; j < 7; ++j)
+      for (std::int64_t i = j % 2; i < 5; i += 2) core_rows.push_back(i), core_columns.push_back(j);
+    for (std::int64_t k = samples.rows.begin(); k < samples.rows.end(); ++k) {
+      rows.push_back(core_rows[(7 * k) % 18]);
+      columns.push_back(core_columns[(7 * k) % 18]);
+    }
+    const Block block{1, 5, 6, 7};
+    const auto core = std::make_shared<EntryCore>(13, block, core_rows, core_columns);
+    EXPECT_EQ(core->find(4, 2), 7);
+    EXPECT_THROW(core->find(4, 3), std::out_of_range);
+    const EntryOperator sparse(core, rows, columns, 2.0), dense(13, block, rows, columns, 2.0);
+    check(sparse, samples, n);
+    SampleObjective of_sparse(world(), sparse, samples, deck::LossKind::squared),
+        of_dense(world(), dense, samples, deck::LossKind::squared);
+    const auto w = test::random_normal(13 * 4, 60), m = test::gram(w, 13, 4);
+    std::vector<double> s(13 * 13), expected(s.size());
+    const double loss = of_dense.structure(OrderParameterView{13, m, {}}, expected, {});
+    EXPECT_NEAR(of_sparse.structure(OrderParameterView{13, m, {}}, s, {}), loss, 1e-14 * loss);
+    EXPECT_LT(test::distance(s, expected), 1e-14);
+  }
+  EXPECT_THROW(EntryCore(4, Block{0, 2, 2, 2}, {1, 0}, {0, 0}), std::invalid_argument);
+  EXPECT_THROW(EntryCore(4, Block{0, 2, 2, 2}, {1, 1}, {0, 0}), std::invalid_argument);
+}
+
 TEST(FeatureOperator, HeadsPositionsDiagonalsAndWholeMatrices) {
   for (const std::int64_t n : sample_counts) {
     const auto two = targets(n, 2), one = targets(n, 1);

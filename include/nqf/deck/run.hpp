@@ -14,10 +14,10 @@ enum class TimeUnit { time, log_epsilon, steps };
 
 /// Table [time].
 struct TimeOptions {
-  double end = 0.0;  ///< required, > 0; absolute, so raising it extends a finished run
-  TimeUnit unit =
-      TimeUnit::time;  ///< "time", "log_epsilon": times in units of ln(1/epsilon), or "steps" of discrete training
-  std::int64_t outputs = 400;                 ///< output times after t = 0
+  double end = 0.0;                ///< required, > 0; absolute, so raising it extends a finished run
+  TimeUnit unit = TimeUnit::time;  ///< "time", "log_epsilon": times in units of ln(1/epsilon), or whole "steps" of
+                                   ///< discrete training
+  std::int64_t outputs = 400;      ///< output times after t = 0
   TimeSpacing spacing = TimeSpacing::linear;  ///< "linear" or "log"
   double first = 0.0;                         ///< first output time of log spacing; 0: end/1e4
   std::vector<double> times;                  ///< explicit output times instead, increasing, in (0, end]
@@ -42,6 +42,7 @@ struct SolverOptions {
   double lit_threshold = 1e-3;                    ///< a mode is in the Newton system when gamma C_kk z_k exceeds it [-]
   double dark_fraction = 1e-4;                    ///< rhs skips modes that together change it by less than this × atol
   double loss_tolerance = 1e-6;  ///< allowed rise of the loss over an earlier value, relative to that at t = 0 [-]
+  Place place;                   ///< of the key `form`
   static SolverOptions from(TableReader table);
 };
 

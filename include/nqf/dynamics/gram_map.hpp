@@ -18,7 +18,9 @@ namespace nqf::dynamics {
 ///         ranks: symmetric by construction
 /// Cost    a step is one gather, S and q with one reduction, and (2 n p + 2 p²) n/ranks multiply–adds: every rank makes
 ///         the columns of its own block, T̂ (Ĝ T̂ᵀ)
-/// Memory  about n² + 2 n²/ranks + 2 p² doubles on every rank; none is allocated after construction
+/// Memory  about n² + 2 n²/ranks + 2 p² doubles on every rank; none is allocated after construction. Ĝ is
+///         whole on every rank, unlike the flow's M (DistributedOrderParameterFlow): FactorMap carries the same
+///         training in p r numbers, twice that with a velocity, where n² is too much
 class GramMap final : public TrainingMap {
  public:
   /// Collective.

@@ -9,10 +9,11 @@ namespace nqf::dynamics {
 /// State   the lower triangle of M, column after column, then s (where there are sum terms), in contiguous blocks over
 ///         the ranks: M is symmetric by construction
 /// Cost    an evaluation is one gather of the state, S and q from the objective with its one reduction, and
-///         2 p³/ranks multiply–adds: every rank multiplies the columns of its own block, in panels of BLAS, without
+///         p³/ranks multiply–adds: every rank multiplies the columns of its own block, in panels of BLAS, without
 ///         communication, since the objective leaves S whole on every rank. That is the fastest of the routes to a
 ///         product of distributed symmetric matrices, and it makes p × p arrays on every rank the limit: about 5 p²
-///         doubles. Where that is too large, FactorFlow needs p r.
+///         doubles. Where that is too large, DistributedOrderParameterFlow keeps rows of M over the ranks, and
+///         FactorFlow needs p r.
 /// No allocation after construction.
 class OrderParameterFlow final : public TrainingFlow {
  public:

@@ -9,7 +9,8 @@
 namespace nqf::dynamics {
 
 /// Strengths e_kᵀ M e_k of given directions along a run: how far the modes of a module have lit.
-/// Cost: p r n multiply–adds for systems that carry W' (‖W'ᵀ e_k‖²), p² n for others; one gather.
+/// Cost: p r n multiply–adds for systems that carry W' (‖W'ᵀ e_k‖²), p² n for others; one gather. Where M lies over the
+/// ranks p² n/(2 ranks) and a reduction of n numbers.
 class Strengths {
  public:
   /// `directions` e_k [p × n], column-major, the same on every rank. `system` must outlive it. Not collective.

@@ -20,7 +20,9 @@ double commutator_norm(const parallel::Comm& comm, const deck::Deck& deck, const
 /// modes, with C formed where it is smaller than the features, else factored. A diagonal network has its coordinates as
 /// modes, in order (k: +x_k, n + k: −x_k; pairs: (u_k ± v_k)/√2), elsewhere Q comes from an eigendecomposition of one
 /// random mixture, refined by a second where eigenvalues meet. Only without sum terms and for the squared error; needs
-/// problem.op. Collective; N m p²/ranks multiply–adds beside Q, N m p/ranks doubles.
+/// problem.op. Collective. Beside Q, p measurements of all samples, each of half a gradient's multiply–adds (N m p³/2
+/// over the ranks for stored matrices), p core products and C (N m p²); N m p/ranks doubles. Of a diagonal network none
+/// of this but C.
 /// @throws DeckError: sum terms, another loss, a mode that starts at zero
 ModeSystem reduce_to_modes(const parallel::Comm& comm, const deck::Deck& deck, const ModuleProblem& problem,
                            const WeightsView& initial, std::int64_t seed = 0);

@@ -31,6 +31,10 @@ class CoreMap {
   virtual void from_matrix(const double* matrix, std::int64_t ld, std::span<double> core) const = 0;
   /// matrix += scale · (the adjoint of from_matrix), at the block.
   virtual void add_to_matrix(std::span<const double> core, double scale, double* matrix, std::int64_t ld) const = 0;
+  /// core += what rows first … first + count − 1 of a symmetric M add to core(M): entry (first + i, j) of M at
+  /// rows[i + j·ld]. All rows of M, in any slices, give core(M).
+  virtual void add_rows(const double* rows, std::int64_t first, std::int64_t count, std::int64_t ld,
+                        std::span<double> core) const = 0;
   /// out += 2 S W for the S that belongs to `core` = C.
   virtual void add_structure_times(std::span<const double> core, std::span<const double> w, std::int64_t r,
                                    std::span<double> out) const = 0;
@@ -78,6 +82,8 @@ class BlockCore final : public CoreMap {
                    std::span<double> core) const override;
   void from_matrix(const double* matrix, std::int64_t ld, std::span<double> core) const override;
   void add_to_matrix(std::span<const double> core, double scale, double* matrix, std::int64_t ld) const override;
+  void add_rows(const double* rows, std::int64_t first, std::int64_t count, std::int64_t ld,
+                std::span<double> core) const override;
   void add_structure_times(std::span<const double> core, std::span<const double> w, std::int64_t r,
                            std::span<double> out) const override;
   double cost(std::int64_t r) const override;
@@ -86,6 +92,29 @@ class BlockCore final : public CoreMap {
   std::int64_t n_, m_, n_rows_ = 0;
   std::vector<CorePart> parts_;
   mutable std::vector<double> strided_;  // rows of V that do not lie together
+};
+
+/// Some entries of the block U Vᵀ, each once (matrix completion with few of them observed). Bipartite.
+/// Cost: a multiply–add of it takes several times as long as one of a BlockCore's.
+class EntryCore final : public CoreMap {
+ public:
+  /// rows, columns [size]: in the block, by increasing column and within it row.
+  EntryCore(std::int64_t n_parameters, Block block, std::vector<std::int64_t> rows, std::vector<std::int64_t> columns);
+  /// Where an entry is in the core. @throws std::out_of_range if it is not one of them
+  std::int64_t find(std::int64_t row, std::int64_t column) const;
+
+  void add_product(std::span<const double> left, std::span<const double> right, std::int64_t r,
+                   std::span<double> core) const override;
+  void from_matrix(const double* matrix, std::int64_t ld, std::span<double> core) const override;
+  void add_to_matrix(std::span<const double> core, double scale, double* matrix, std::int64_t ld) const override;
+  void add_rows(const double* rows, std::int64_t first, std::int64_t count, std::int64_t ld,
+                std::span<double> core) const override;
+  void add_structure_times(std::span<const double> core, std::span<const double> w, std::int64_t r,
+                           std::span<double> out) const override;
+  double cost(std::int64_t r) const override { return 3.0 * static_cast<double>(size_) * static_cast<double>(r); }
+
+ private:
+  std::vector<std::int64_t> rows_, columns_;
 };
 
 /// The whole M [p × p] as its core, for measurements xᵀ M x.
@@ -97,6 +126,8 @@ class FullCore final : public CoreMap {
                    std::span<double> core) const override;
   void from_matrix(const double* matrix, std::int64_t ld, std::span<double> core) const override;
   void add_to_matrix(std::span<const double> core, double scale, double* matrix, std::int64_t ld) const override;
+  void add_rows(const double* rows, std::int64_t first, std::int64_t count, std::int64_t ld,
+                std::span<double> core) const override;
   void add_structure_times(std::span<const double> core, std::span<const double> w, std::int64_t r,
                            std::span<double> out) const override;
   double cost(std::int64_t r) const override;
@@ -111,6 +142,8 @@ class PackedCore final : public CoreMap {
                    std::span<double> core) const override;
   void from_matrix(const double* matrix, std::int64_t ld, std::span<double> core) const override;
   void add_to_matrix(std::span<const double> core, double scale, double* matrix, std::int64_t ld) const override;
+  void add_rows(const double* rows, std::int64_t first, std::int64_t count, std::int64_t ld,
+                std::span<double> core) const override;
   void add_structure_times(std::span<const double> core, std::span<const double> w, std::int64_t r,
                            std::span<double> out) const override;
   double cost(std::int64_t r) const override;
@@ -128,6 +161,8 @@ class DiagonalCore final : public CoreMap {
                    std::span<double> core) const override;
   void from_matrix(const double* matrix, std::int64_t ld, std::span<double> core) const override;
   void add_to_matrix(std::span<const double> core, double scale, double* matrix, std::int64_t ld) const override;
+  void add_rows(const double* rows, std::int64_t first, std::int64_t count, std::int64_t ld,
+                std::span<double> core) const override;
   void add_structure_times(std::span<const double> core, std::span<const double> w, std::int64_t r,
                            std::span<double> out) const override;
   double cost(std::int64_t r) const override {

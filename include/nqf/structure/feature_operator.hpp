@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "nqf/parallel/petsc_row_blocks.hpp"
 #include "nqf/structure/structure_operator.hpp"
 
 namespace nqf::structure {
@@ -37,12 +38,18 @@ class FeatureOperator final : public StructureOperator {
   FeatureOperator(std::shared_ptr<const CoreMap> core, std::int64_t n_samples, std::int64_t rows_per_sample,
                   std::int64_t n_features, std::vector<double> features, double factor, std::string name);
 
+  /// The same with the features in a PETSc dense matrix [n_samples · rows_per_sample rows of n_features], for those
+  /// that fill the memory of a rank. Only for terms without features (StoredSumTerms).
+  FeatureOperator(std::shared_ptr<const CoreMap> core, std::int64_t n_samples, std::int64_t rows_per_sample,
+                  parallel::PetscRowBlocks features, double factor, std::string name);
+
   void set_sum_terms(const ModuleSumTerms& terms);
   /// `present`: whether any rank has such terms, the same on all (a rank may own no samples).
   void set_sum_terms(StoredSumTerms terms, bool present);
   void set_offset(std::vector<double> f0) { f0_ = std::move(f0); }  ///< [n_samples × m]; default 0
 
   std::int64_t n_features() const noexcept { return n_features_; }  ///< F
+  /// [n_samples × rows × F], empty where they are in a matrix.
   std::span<const double> features() const noexcept { return features_; }
   double factor() const noexcept { return factor_; }  ///< κ
   const ModuleSumTerms& module_sum_terms() const noexcept { return terms_; }
@@ -70,6 +77,7 @@ class FeatureOperator final : public StructureOperator {
 
   std::int64_t n_columns_, rows_per_sample_, n_features_, tile_size_;
   std::vector<double> features_, f0_;
+  parallel::PetscRowBlocks matrix_;  // in place of features_
   double factor_;
   std::string name_;
   ModuleSumTerms terms_;

@@ -19,9 +19,10 @@ struct StructureMatrices {
   double scale = 1.0;  ///< A, B and g are multiplied by it
 };
 
-/// The operator that stores them packed: N m p (p + 1)/2 doubles (twice that with B). Rows lie one measurement after
-/// another on the rank that owns the sample, so that a mini-batch reads its samples as whole rows; a PETSc dense matrix
-/// is column-major and would spread each of them over memory.
+/// The operator that stores them packed, as a PETSc dense matrix of N m rows over the ranks, one a measurement, of
+/// p (p + 1)/2 entries (PetscRowBlocks: every row contiguous); as many doubles again with B. A gradient multiplies
+/// tiles of rows that stay in the second-level cache, so each is read once from memory, and a mini-batch copies whole
+/// rows.
 std::unique_ptr<FeatureOperator> make_matrices_operator(const StructureMatrices& matrices);
 
 }  // namespace nqf::structure

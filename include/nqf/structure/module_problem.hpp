@@ -41,8 +41,9 @@ constexpr std::int64_t largest_formable_parameters = 46341;
 /// the targets of a module teacher (`source` gives them too), and chooses moments or stored samples by operation count
 /// and memory: samples are stored, with their operator, where they take less than a GiB a rank or moments will not do
 /// (mini-batches, other losses, modules whose loss has no moments), unless data.stream asks for passes; moments serve
-/// wherever they do and take fewer operations a step. Orthonormal Fourier features (commuting.hpp) too many for either
-/// leave op and objective empty: fourier_modes() solves them. Collective.
+/// wherever they do and take fewer operations a step, in as many passes as data::distributed_moments needs. Orthonormal
+/// Fourier features (commuting.hpp) too many for either leave op and objective empty: fourier_modes() solves them.
+/// Collective.
 /// @throws DeckError, DataError: an activation with φ(0) = φ'(0) = 0 or not C³, shapes that do not fit, p × p beyond
 ///   PETSc's indices, targets that are no labels or probabilities where the loss needs them
 ModuleProblem make_module_problem(const parallel::Comm& comm, const deck::Deck& deck);

@@ -15,18 +15,22 @@ namespace nqf::structure {
 ///   ∂L/∂R = κ (κ Σ_zz R + φ₀ z̄ (G s)ᵀ − Σ_zy),   q = φ₀ Gᵀ (κ Rᵀ z̄ + φ₀ G s − ȳ),
 ///   L = ½ [κ² ⟨R, Σ_zz R⟩ + 2 κ φ₀ (Rᵀz̄)·Gs + φ₀² |Gs|² − 2 κ ⟨R, Σ_zy⟩ − 2 φ₀ ȳ·Gs + E|y|²].
 /// A step costs n² m multiply–adds over the ranks, whatever N. L is a difference of numbers of the size of E|y|²: its
-/// rounding error is about 1e-16 E|y|² (gradients do not suffer).
+/// rounding error is about 1e-16 E|y|² (gradients do not suffer). Where that makes it negative by less than
+/// 1e-15 n E|y|² it is 0; a loss further below zero is returned as it is, since moments of samples cannot give it.
 /// Layout: each rank keeps its rows of Σ_zz and Σ_zy, n (n + m)/ranks doubles.
 class MomentObjective final : public Objective {
  public:
-  /// n_features = moments.n_features; terms with `gain` alone. Collective.
+  /// n_features = moments.n_features; terms with `gain` alone. Where moments.own_columns, those of `comm`. Collective.
   MomentObjective(const parallel::Comm& comm, std::shared_ptr<const CoreMap> core, double factor,
-                  const ModuleSumTerms& terms, const data::Moments& moments);
+                  const ModuleSumTerms& terms, data::Moments moments);
 
   double loss(const WeightsView& weights) override;
   double loss(const OrderParameterView& order) override;
   double gradient(const WeightsView& weights, std::span<double> gradient) override;
   double structure(const OrderParameterView& order, std::span<double> s_matrix, std::span<double> q) override;
+  const CoreMap* core_map() const override { return core_map_.get(); }
+  CoreGradient core_gradient(std::span<const double> core, std::span<const double> s) override;
+  double core_loss(std::span<const double> core, std::span<const double> s) override;
   void hessian_product(const WeightsView& weights, std::span<const double> v, std::span<double> out) override;
   void curvature_diagonal(const WeightsView& weights, std::span<double> diagonal) override;
   bool has_samples() const override { return false; }

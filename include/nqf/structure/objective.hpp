@@ -2,11 +2,14 @@
 
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
 
 #include "nqf/parallel/comm.hpp"
 
 namespace nqf::structure {
+
+class CoreMap;
 
 /// Compressed weights, whole on every rank (THEORY §3): W [p × r] column-major, and o [r] with s = W o, the vector that
 /// stands for the d ones; empty where no sum is needed.
@@ -21,6 +24,13 @@ struct OrderParameterView {
   std::int64_t p = 0;
   std::span<const double> m;
   std::span<const double> s;
+};
+
+/// L with C = ∂L/∂core and q; the spans are whole on every rank and valid until the objective's next call.
+struct CoreGradient {
+  double loss = 0.0;
+  std::span<const double> core;
+  std::span<const double> q;
 };
 
 /// The loss L = Σ_n π_n Σ_c ℓ(f_nc, y_nc) of a normal form as a function of its weights or of (M, s), with
@@ -42,6 +52,18 @@ class Objective {
   virtual double gradient(const WeightsView& weights, std::span<double> gradient) = 0;
   /// L, S [p × p] (full) and q [p] (empty where no sum is needed).
   virtual double structure(const OrderParameterView& order, std::span<double> s_matrix, std::span<double> q) = 0;
+
+  /// The numbers of M that the loss reads (core_map.hpp), nullptr where an objective does not say. With them L and S
+  /// are at hand to a caller whose M lies over the ranks: it sums up core(M), and S acts through ∂L/∂core.
+  virtual const CoreMap* core_map() const { return nullptr; }
+  /// As structure() and loss(), from core(M) and s, whole on every rank; neither may lie in a CoreGradient.
+  /// @throws std::logic_error where core_map() is nullptr
+  virtual CoreGradient core_gradient(std::span<const double> /*core*/, std::span<const double> /*s*/) {
+    throw std::logic_error("this objective has no core");
+  }
+  virtual double core_loss(std::span<const double> /*core*/, std::span<const double> /*s*/) {
+    throw std::logic_error("this objective has no core");
+  }
 
   /// ∂²L/∂W² · v: analytic, 2 S v + 2 E[ℓ'' δf A] W (+ sum terms), δf = 2 Tr[A W vᵀ] (+ sum terms).
   virtual void hessian_product(const WeightsView& weights, std::span<const double> v, std::span<double> out) = 0;

@@ -27,6 +27,11 @@ class PairOperator final : public StructureOperator {
   void set_sum_terms(const SumTerms& terms);
   void set_offset(std::vector<double> f0) { f0_ = std::move(f0); }  ///< [n_samples]; default 0
 
+  /// x_n [n_parameters] of own sample n where Z_n = κ x_n x_nᵀ on the whole of M, without sum terms.
+  bool is_rank_one() const noexcept { return b_.empty() && block().is_symmetric() && !has_sum_terms_; }
+  const double* x(std::int64_t sample) const { return a_.data() + sample * n_a_; }
+  double factor() const noexcept { return factor_; }  ///< κ
+
   void offset(const Selection& selection, std::span<double> f0) const override;
   void add_curvature_diagonal(const Selection& selection, std::span<const double> h, std::span<const double> w,
                               std::int64_t r, std::span<double> diagonal) const override;

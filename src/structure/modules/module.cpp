@@ -35,8 +35,8 @@ std::unique_ptr<StructureOperator> FeatureModule::over(const data::Dataset& samp
 }
 
 OperatorModule::OperatorModule(std::int64_t n_parameters, std::vector<ParameterGroup> parameters, Make make,
-                               Check check)
-    : make_(std::move(make)), check_(std::move(check)) {
+                               Check check, Load load)
+    : make_(std::move(make)), check_(std::move(check)), load_(std::move(load)) {
   n_parameters_ = n_parameters;
   parameters_ = std::move(parameters);
 }
@@ -44,7 +44,7 @@ OperatorModule::OperatorModule(std::int64_t n_parameters, std::vector<ParameterG
 std::unique_ptr<StructureOperator> OperatorModule::load(const parallel::Comm& comm, const data::Dataset& samples,
                                                         data::Role) const {
   if (check_) parallel::collectively(comm, [&] { check_(samples); });
-  return make_(samples);
+  return load_ ? load_(comm, samples) : make_(samples);
 }
 
 void refuse(const ModuleContext& context, const std::string& reason) {

@@ -74,8 +74,11 @@ class FeatureModule : public Module {
 class OperatorModule final : public Module {
  public:
   using Make = std::function<std::unique_ptr<StructureOperator>(const data::Dataset&)>;
+  /// What load() makes instead, where it depends on the samples of all ranks. Collective.
+  using Load = std::function<std::unique_ptr<StructureOperator>(const parallel::Comm&, const data::Dataset&)>;
   using Check = std::function<void(const data::Dataset&)>;  ///< of the own samples; may throw on one rank
-  OperatorModule(std::int64_t n_parameters, std::vector<ParameterGroup> parameters, Make make, Check check = {});
+  OperatorModule(std::int64_t n_parameters, std::vector<ParameterGroup> parameters, Make make, Check check = {},
+                 Load load = {});
   std::unique_ptr<StructureOperator> over(const data::Dataset& samples) const override { return make_(samples); }
   std::unique_ptr<StructureOperator> load(const parallel::Comm& comm, const data::Dataset& samples,
                                           data::Role role) const override;
@@ -83,6 +86,7 @@ class OperatorModule final : public Module {
  private:
   Make make_;
   Check check_;
+  Load load_;
 };
 
 /// The error of a module, at its line of the deck.

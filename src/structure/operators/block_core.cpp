@@ -53,6 +53,18 @@ void BlockCore::add_to_matrix(std::span<const double> core, double scale, double
     }
 }
 
+void BlockCore::add_rows(const double* rows, std::int64_t first, std::int64_t count, std::int64_t ld,
+                         std::span<double> core) const {
+  for (const auto& part : parts_) {
+    const std::int64_t begin = std::max(first, part.u), end = std::min(first + count, part.u + n_);
+    for (std::int64_t c = 0; c < m_; ++c) {
+      const double* column = rows + (part.v + c * part.v_stride) * ld - first;
+      double* out = core.data() + part.core_row + c * n_rows_ - part.u;
+      for (std::int64_t a = begin; a < end; ++a) out[a] += part.weight * column[a];
+    }
+  }
+}
+
 void BlockCore::add_structure_times(std::span<const double> core, std::span<const double> w, std::int64_t r,
                                     std::span<double> out) const {
   const std::int64_t p = n_parameters_;

@@ -11,20 +11,29 @@ EntryOperator::EntryOperator(std::int64_t n_parameters, Block block, std::vector
     : StructureOperator(std::make_shared<BlockCore>(n_parameters, block), 1, std::ssize(rows)),
       rows_(std::move(rows)),
       columns_(std::move(columns)),
-      factor_(factor) {}
+      factor_(factor) {
+  for (std::size_t i = 0; i < rows_.size(); ++i) at_.push_back(rows_[i] + columns_[i] * block.n_rows);
+}
+
+EntryOperator::EntryOperator(std::shared_ptr<const EntryCore> core, std::vector<std::int64_t> rows,
+                             std::vector<std::int64_t> columns, double factor)
+    : StructureOperator(core, 1, std::ssize(rows)),
+      rows_(std::move(rows)),
+      columns_(std::move(columns)),
+      factor_(factor) {
+  for (std::size_t i = 0; i < rows_.size(); ++i) at_.push_back(core->find(rows_[i], columns_[i]));
+}
 
 void EntryOperator::offset(const Selection&, std::span<double> f0) const {
   std::fill(f0.begin(), f0.end(), 0.0);
 }
 
 void EntryOperator::add_linear(const Selection& tile, std::span<const double> core, std::span<double> f) const {
-  for (std::int64_t i = 0; i < tile.count; ++i)
-    f[i] += factor_ * core[rows_[tile[i]] + columns_[tile[i]] * block().n_rows];
+  for (std::int64_t i = 0; i < tile.count; ++i) f[i] += factor_ * core[at_[tile[i]]];
 }
 
 void EntryOperator::add_adjoint(const Selection& tile, std::span<const double> r, std::span<double> g) const {
-  for (std::int64_t i = 0; i < tile.count; ++i)
-    g[rows_[tile[i]] + columns_[tile[i]] * block().n_rows] += factor_ * r[i];
+  for (std::int64_t i = 0; i < tile.count; ++i) g[at_[tile[i]]] += factor_ * r[i];
 }
 
 void EntryOperator::add_factor_product(const Selection& tile, std::span<const double> left,
@@ -64,6 +73,11 @@ void EntryOperator::add_curvature_diagonal(const Selection& selection, std::span
       diagonal[v] += weight * w[u] * w[u];
     }
   }
+}
+
+double EntryOperator::memory_doubles() const {
+  const bool of_entries = dynamic_cast<const EntryCore*>(core_.get()) != nullptr;
+  return 3.0 * static_cast<double>(n_samples_) + (of_entries ? 2.0 * static_cast<double>(core_->size()) : 0.0);
 }
 
 std::string EntryOperator::description() const {

@@ -31,7 +31,17 @@ FeatureOperator::FeatureOperator(std::shared_ptr<const CoreMap> core, std::int64
   tile_size_ = std::clamp<std::int64_t>(tile_doubles / (rows_per_sample * n_features), 1, 4096);
 }
 
+FeatureOperator::FeatureOperator(std::shared_ptr<const CoreMap> core, std::int64_t n_samples,
+                                 std::int64_t rows_per_sample, parallel::PetscRowBlocks features, double factor,
+                                 std::string name)
+    : FeatureOperator(std::move(core), 0, rows_per_sample, features.row_size(), {}, factor, std::move(name)) {
+  if (features.n_rows() != n_samples * rows_per_sample) throw std::invalid_argument("features do not fit the core");
+  n_samples_ = n_samples;
+  matrix_ = std::move(features);
+}
+
 void FeatureOperator::set_sum_terms(const ModuleSumTerms& terms) {
+  if (matrix_.n_rows() > 0) throw std::invalid_argument("these terms read features where they are not kept");
   terms_ = terms;
   has_sum_terms_ = terms.present();
 }
@@ -46,6 +56,14 @@ void FeatureOperator::set_sum_terms(StoredSumTerms terms, bool present) {
 }
 
 const double* FeatureOperator::rows(const Selection& tile) const {
+  if (matrix_.n_rows() > 0) {
+    const std::int64_t m = rows_per_sample_, size = m * n_features_;
+    if (tile.indices.empty() && tile.count > 0 && matrix_.together(tile.first * m, tile.count * m))
+      return matrix_.row(tile.first * m);
+    const auto copy = scratch(gathered_, tile.count * size);
+    for (std::int64_t i = 0; i < tile.count; ++i) std::copy_n(matrix_.row(tile[i] * m), size, copy.data() + i * size);
+    return copy.data();
+  }
   return rows_of(tile, features_, rows_per_sample_ * n_features_, gathered_);
 }
 
@@ -70,7 +88,8 @@ double FeatureOperator::gradient_cost() const {
 }
 
 double FeatureOperator::memory_doubles() const {
-  return static_cast<double>(features_.size() + f0_.size() + stored_.g.size() + stored_.b.size());
+  return static_cast<double>(features_.size() + f0_.size() + stored_.g.size() + stored_.b.size()) +
+         static_cast<double>(matrix_.n_rows()) * static_cast<double>(matrix_.row_size());
 }
 
 std::string FeatureOperator::description() const {

@@ -26,6 +26,13 @@ void FullCore::add_to_matrix(std::span<const double> core, double scale, double*
     for (std::int64_t i = 0; i < p; ++i) matrix[i + j * ld] += scale * 0.5 * (core[i + j * p] + core[j + i * p]);
 }
 
+void FullCore::add_rows(const double* rows, std::int64_t first, std::int64_t count, std::int64_t ld,
+                        std::span<double> core) const {
+  const std::int64_t p = n_parameters_;
+  for (std::int64_t j = 0; j < p; ++j)
+    for (std::int64_t i = 0; i < count; ++i) core[first + i + j * p] += rows[i + j * ld];
+}
+
 void FullCore::add_structure_times(std::span<const double> core, std::span<const double> w, std::int64_t r,
                                    std::span<double> out) const {
   const std::int64_t p = n_parameters_;
@@ -76,6 +83,17 @@ void PackedCore::add_to_matrix(std::span<const double> core, double scale, doubl
   }
 }
 
+void PackedCore::add_rows(const double* rows, std::int64_t first, std::int64_t count, std::int64_t ld,
+                          std::span<double> core) const {
+  for (std::int64_t j = first; j < n_parameters_; ++j) {
+    double* packed = core.data() + j * (j + 1) / 2 + first;
+    const double* column = rows + j * ld;
+    const std::int64_t above = std::min(count, j - first);
+    for (std::int64_t i = 0; i < above; ++i) packed[i] += 2.0 * column[i];
+    if (above < count) packed[above] += column[above];
+  }
+}
+
 void PackedCore::add_structure_times(std::span<const double> core, std::span<const double> w, std::int64_t r,
                                      std::span<double> out) const {
   const std::int64_t p = n_parameters_;
@@ -122,6 +140,19 @@ void DiagonalCore::add_to_matrix(std::span<const double> core, double scale, dou
   for (std::int64_t k = 0; k < n; ++k) {
     matrix[k + k * ld] += scale * core[k];
     if (kind_ == Kind::difference) matrix[n + k + (n + k) * ld] -= scale * core[k];
+  }
+}
+
+void DiagonalCore::add_rows(const double* rows, std::int64_t first, std::int64_t count, std::int64_t ld,
+                            std::span<double> core) const {
+  const std::int64_t n = size_;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t a = first + i;
+    if (kind_ == Kind::pairs) {
+      if (a < n) core[a] += rows[i + (n + a) * ld];
+    } else {
+      core[a % n] += (a < n ? 1.0 : -1.0) * rows[i + a * ld];
+    }
   }
 }
 
