@@ -354,9 +354,9 @@ std::unique_ptr<Case> make_module_case(const parallel::Comm& comm, const deck::D
   auto initial = dynamics::make_initial_weights(comm, start, problem);
   std::vector<std::string> notes;
   std::optional<double> isotropic_c;
-  const bool bare = problem.op && !problem.objective->has_sum_terms();
+  const bool bare = !problem.objective->has_sum_terms();
   if ((as_modes || as_riccati) && !bare)
-    refuse_form(deck, "modes and riccati need stored samples and a normal form without sum terms g, B");
+    refuse_form(deck, "modes and riccati need a normal form without sum terms g, B");
   if (bare && (as_modes || as_riccati || problem.n_parameters <= largest_reduction)) {
     const double commutator = structure::commutator_norm(comm, deck, problem);
     const bool commutes = commutator <= deck.training.commutator_tolerance;

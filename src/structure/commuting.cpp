@@ -79,10 +79,95 @@ std::vector<double> diagonal_features(const FeatureOperator& op, bool pairs) {
   return features;
 }
 
+// M ↦ E[Tr(M A) A] over stored samples, or from moments as the change of S, which is linear in M there.
+class Secant {
+ public:
+  Secant(const Comm& comm, const ModuleProblem& problem) : comm_(comm), problem_(problem) {
+    if (problem.op) {
+      f0_.resize(problem.op->n_samples() * problem.op->n_outputs());
+      problem.op->offset(problem.op->all(), f0_);
+      return;
+    }
+    at_zero_.resize(problem.n_parameters * problem.n_parameters);
+    structure(std::vector<double>(at_zero_.size(), 0.0), at_zero_);
+  }
+
+  void apply(std::span<const double> m, std::span<double> out) const {
+    if (!problem_.op) {
+      structure(m, out);
+      for (std::size_t i = 0; i < at_zero_.size(); ++i) out[i] -= at_zero_[i];
+      return;
+    }
+    const StructureOperator& op = *problem_.op;
+    const std::vector<double> zero(op.has_sum_terms() ? op.n_parameters() : 0, 0.0);
+    std::vector<double> core(op.core().size()), f(f0_.size()), unused(zero);
+    op.core().from_order_parameter(m, core);
+    op.measure_core(op.all(), core, zero, f);
+    for (std::size_t j = 0; j < f.size(); ++j)
+      f[j] = (f[j] - f0_[j]) * problem_.train.weight[j / static_cast<std::size_t>(op.n_outputs())];
+    std::fill(core.begin(), core.end(), 0.0);
+    op.assemble_core(op.all(), f, zero, core, unused);
+    comm_.sum_in_place(std::span(core));
+    op.core().structure_matrix(core, out);
+  }
+
+ private:
+  void structure(std::span<const double> m, std::span<double> out) const {
+    const std::vector<double> zero(problem_.objective->has_sum_terms() ? problem_.n_parameters : 0, 0.0);
+    std::vector<double> q(zero);
+    problem_.objective->structure({problem_.n_parameters, m, zero}, out, q);
+  }
+
+  const Comm& comm_;
+  const ModuleProblem& problem_;
+  std::vector<double> f0_, at_zero_;
+};
+
+// z_k(0) = |q_k·W(0)|² of a diagonal core: coordinates, or (u_k ± v_k)/√2.
+std::vector<double> diagonal_strengths(const WeightsView& initial, bool pairs) {
+  const std::int64_t p = initial.p, n = p / 2;
+  std::vector<double> strength(p, 0.0);
+  for (std::int64_t i = 0; i < initial.r; ++i)
+    for (std::int64_t k = 0; k < n; ++k) {
+      const double u = initial.w[k + i * p], v = initial.w[n + k + i * p];
+      strength[k] += pairs ? 0.5 * (u + v) * (u + v) : u * u;
+      strength[n + k] += pairs ? 0.5 * (u - v) * (u - v) : v * v;
+    }
+  return strength;
+}
+
+// ζ = 4 E[y a] and C = 4 E[a a] of a diagonal network from its moments: a = ±κ z, of pairs ±½κ z.
+std::unique_ptr<Interaction> interaction_from_moments(const Comm& comm, const MomentObjective& moments, bool pairs) {
+  const auto zz = moments.second_moment(), zy = moments.target_moment();
+  const std::int64_t n = std::ssize(zy);
+  const parallel::Partition modes(2 * n, comm);
+  const double a = pairs ? 0.5 * moments.factor() : moments.factor();
+  const auto sign = [&](std::int64_t k) { return k < n ? 1.0 : -1.0; };
+  const std::int64_t local = modes.local_size();
+  std::vector<double> rows(local * 2 * n), growth(local);
+  for (std::int64_t k = 0; k < local; ++k) growth[k] = 4.0 * a * sign(modes.begin() + k) * zy[(modes.begin() + k) % n];
+  for (std::int64_t l = 0; l < 2 * n; ++l)
+    for (std::int64_t k = 0; k < local; ++k) {
+      const std::int64_t row = modes.begin() + k;
+      rows[k + l * local] = 4.0 * a * a * sign(row) * sign(l) * zz[row % n + l % n * n];
+    }
+  return std::make_unique<DenseInteraction>(comm, modes, std::move(rows), std::move(growth), 0.5 * moments.y_square());
+}
+
+void finish(ModeSystem& system, std::span<const double> strength) {
+  system.kind = ModeSystem::Kind::coupled;
+  system.modes = system.interaction->modes();
+  system.growth_rate.assign(system.interaction->growth_rate().begin(), system.interaction->growth_rate().end());
+  system.self_coupling.assign(system.interaction->diagonal().begin(), system.interaction->diagonal().end());
+  system.absolute_loss = system.interaction->has_absolute_loss();
+  for (std::int64_t k = system.modes.begin(); k < system.modes.end(); ++k)
+    system.log_initial.push_back(std::log(strength[k]));
+}
+
 }  // namespace
 
 double commutator_norm(const Comm& comm, const deck::Deck& deck, const ModuleProblem& problem, std::int64_t seed) {
-  if (dynamic_cast<const DiagonalCore*>(&problem.op->core())) return 0.0;
+  if (dynamic_cast<const DiagonalCore*>(&core_of(problem))) return 0.0;
   require_formable(deck, problem.n_parameters);
   const std::int64_t p = problem.n_parameters;
   const auto first = random_mixture(comm, problem, seed, 0), second = random_mixture(comm, problem, seed, 1);
@@ -106,36 +191,24 @@ ModeSystem reduce_to_modes(const Comm& comm, const deck::Deck& deck, const Modul
   const auto refuse_modes = [&](const std::string& reason) {
     throw DeckError(place.file, place.line, "[training] form = \"modes\": " + reason);
   };
-  const StructureOperator& op = *problem.op;
-  if (op.has_sum_terms()) refuse_modes("the normal form has terms in the sum of the units (g or B)");
+  if (problem.objective->has_sum_terms()) refuse_modes("the normal form has terms in the sum of the units (g or B)");
   if (deck.training.loss != deck::LossKind::squared) refuse_modes("modes belong to the squared error");
-  const std::int64_t p = op.n_parameters(), m = op.n_outputs(), local = op.n_samples();
-  std::vector<double> f0(local * m), targets(problem.train.y), weight(local * m);
-  op.offset(op.all(), f0);
-  for (std::int64_t j = 0; j < local * m; ++j) {
-    targets[j] -= f0[j];
-    weight[j] = problem.train.weight[j / m];
-  }
-
-  const auto* diagonal = dynamic_cast<const DiagonalCore*>(&op.core());
-  const auto* feature_op = dynamic_cast<const FeatureOperator*>(&op);
-  std::vector<double> features, strength(p, 0.0);  // z_k(0) = |q_k·W|²
-  if (diagonal && feature_op) {
-    const bool pairs = !diagonal->block().is_symmetric();
-    const std::int64_t n = p / 2;
-    features = diagonal_features(*feature_op, pairs);
-    for (std::int64_t i = 0; i < initial.r; ++i)
-      for (std::int64_t k = 0; k < n; ++k) {
-        const double u = initial.w[k + i * p], v = initial.w[n + k + i * p];
-        strength[k] += pairs ? 0.5 * (u + v) * (u + v) : u * u;
-        strength[n + k] += pairs ? 0.5 * (u - v) * (u - v) : v * v;
-      }
+  const std::int64_t p = problem.n_parameters;
+  const auto* feature_op = dynamic_cast<const FeatureOperator*>(problem.op.get());
+  const auto* diagonal = dynamic_cast<const DiagonalCore*>(&core_of(problem));
+  if (problem.op && !feature_op) diagonal = nullptr;
+  if (!problem.op && !diagonal)
+    refuse_modes("needs stored samples, and here only moments are taken; data.stream = 0 and fewer samples");
+  const bool pairs = diagonal && !diagonal->block().is_symmetric();
+  std::vector<double> strength(p, 0.0);  // z_k(0) = |q_k·W|²
+  std::vector<double> basis;
+  if (diagonal) {
+    strength = diagonal_strengths(initial, pairs);
   } else {
     require_formable(deck, p);
-    const auto q = common_basis(comm, problem, seed);
-    features = features_of(op, f0, q);
+    basis = common_basis(comm, problem, seed);
     std::vector<double> rotated(p * initial.r, 0.0);
-    add_gemm('T', 'N', p, initial.r, p, 1.0, q.data(), p, initial.w.data(), p, rotated.data(), p);
+    add_gemm('T', 'N', p, initial.r, p, 1.0, basis.data(), p, initial.w.data(), p, rotated.data(), p);
     for (std::int64_t i = 0; i < initial.r; ++i)
       for (std::int64_t k = 0; k < p; ++k) strength[k] += rotated[k + i * p] * rotated[k + i * p];
   }
@@ -143,7 +216,21 @@ ModeSystem reduce_to_modes(const Comm& comm, const deck::Deck& deck, const Modul
     if (!(strength[k] > 0.0)) refuse_modes(fmt::format("mode {} starts at {} and could never light", k, strength[k]));
 
   ModeSystem system;
-  system.kind = ModeSystem::Kind::coupled;
+  system.signed_features = diagonal != nullptr;
+  if (!problem.op) {
+    system.interaction = interaction_from_moments(comm, moments_of(problem), pairs);
+    finish(system, strength);
+    return system;
+  }
+  const StructureOperator& op = *problem.op;
+  const std::int64_t m = op.n_outputs(), local = op.n_samples();
+  std::vector<double> f0(local * m), targets(problem.train.y), weight(local * m);
+  op.offset(op.all(), f0);
+  for (std::int64_t j = 0; j < local * m; ++j) {
+    targets[j] -= f0[j];
+    weight[j] = problem.train.weight[j / m];
+  }
+  const auto features = diagonal ? diagonal_features(*feature_op, pairs) : features_of(op, f0, basis);
   // A sample's outputs lie together, so that rows of several outputs are no even partition: C is formed there.
   if (m > 1 || p < problem.train.rows.global_size()) {
     system.interaction = DenseInteraction::from_features(comm, p, features, targets, weight, false);
@@ -155,37 +242,20 @@ ModeSystem reduce_to_modes(const Comm& comm, const deck::Deck& deck, const Modul
     system.interaction =
         std::make_unique<FactoredInteraction>(comm, modes, std::move(columns), all_targets, all_weights);
   }
-  system.modes = system.interaction->modes();
-  system.growth_rate.assign(system.interaction->growth_rate().begin(), system.interaction->growth_rate().end());
-  system.self_coupling.assign(system.interaction->diagonal().begin(), system.interaction->diagonal().end());
-  system.absolute_loss = system.interaction->has_absolute_loss();
-  for (std::int64_t k = system.modes.begin(); k < system.modes.end(); ++k)
-    system.log_initial.push_back(std::log(strength[k]));
-  system.signed_features = diagonal != nullptr;
+  finish(system, strength);
   return system;
 }
 
 Isotropy isotropy(const Comm& comm, const deck::Deck& deck, const ModuleProblem& problem, std::int64_t seed) {
   require_formable(deck, problem.n_parameters);
-  const StructureOperator& op = *problem.op;
-  const std::int64_t p = op.n_parameters(), m = op.n_outputs(), n_trials = 3;
-  std::vector<double> f0(op.n_samples() * m), f(f0.size()), core(op.core().size());
-  op.offset(op.all(), f0);
+  const std::int64_t p = problem.n_parameters, n_trials = 3;
+  const Secant secant(comm, problem);
   std::vector<std::vector<double>> tested, image;
   double product = 0.0, square = 0.0;
-  const std::vector<double> zero(op.has_sum_terms() ? p : 0, 0.0);
-  std::vector<double> unused(zero.size());
   for (std::int64_t trial = 0; trial < n_trials; ++trial) {
     auto& x = tested.emplace_back(random_symmetric(p, seed, trial));
-    op.core().from_order_parameter(x, core);
-    op.measure_core(op.all(), core, zero, f);
-    for (std::size_t j = 0; j < f.size(); ++j)
-      f[j] = (f[j] - f0[j]) * problem.train.weight[j / static_cast<std::size_t>(m)];
-    std::fill(core.begin(), core.end(), 0.0);
-    op.assemble_core(op.all(), f, zero, core, unused);
-    comm.sum_in_place(std::span(core));
     auto& y = image.emplace_back(p * p);
-    op.core().structure_matrix(core, y);
+    secant.apply(x, y);
     product += std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
     square += std::inner_product(x.begin(), x.end(), x.begin(), 0.0);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "structure/eigen.hpp"
 #include "structure/operators/gemm.hpp"
 #include "structure/operators/tiles.hpp"
 
@@ -190,6 +191,26 @@ double MomentObjective::batch_gradient(const WeightsView&, std::span<const std::
 double MomentObjective::batch_structure(const OrderParameterView&, std::span<const std::int64_t>, std::span<double>,
                                         std::span<double>) {
   throw std::logic_error("moments have no mini-batches");
+}
+
+std::vector<double> MomentObjective::second_moment() const {
+  return comm_.all_gather(std::span<const double>(zz_));
+}
+
+std::vector<double> MomentObjective::target_moment() const {
+  auto whole = zy_;
+  comm_.sum_in_place(std::span(whole));
+  return whole;
+}
+
+std::vector<double> MomentObjective::random_mixture(const parallel::RandomStream& random) const {
+  const auto eigen = symmetric_eigen(comm_, second_moment(), n_);
+  std::vector<double> normal(n_ * m_), core(n_ * m_, 0.0);
+  for (std::int64_t c = 0; c < m_; ++c)
+    for (std::int64_t k = 0; k < n_; ++k)
+      normal[k + c * n_] = factor_ * std::sqrt(std::max(eigen.values[k], 0.0)) * random.normal(k, c);
+  add_gemm('N', 'N', n_, m_, n_, 1.0, eigen.vectors.data(), n_, normal.data(), n_, core.data(), n_);
+  return core;
 }
 
 double MomentObjective::memory_doubles() const {

@@ -124,6 +124,49 @@ TEST(Commuting, ACommonEigenbasisIsFoundInStoredMatrices) {
   check_modes(std::move(system), *problem.objective, view, {});
 }
 
+// With moments alone: the same modes as from the samples, and mixtures of the same kind.
+TEST(Commuting, MomentsAreEnough) {
+  for (const std::string kind :
+       {"diagonal_network\"\nmodule.signed = true", "diagonal_network\"\nmodule.signed = false"}) {
+    const auto stored_deck = deck_of("module.kind = \"" + kind + "\n" + vectors + "data.noise = 0.1\n");
+    auto deck = stored_deck;
+    deck.data.stream = 7;
+    const auto moments = make_module_problem(world(), deck), stored = make_module_problem(world(), stored_deck);
+    ASSERT_EQ(moments.op, nullptr);
+    ASSERT_NE(stored.op, nullptr);
+    EXPECT_EQ(commutator_norm(world(), deck, moments), 0.0);
+    const auto w = test::random_normal(moments.n_parameters * 2, 98);
+    const WeightsView view{moments.n_parameters, 2, w, {}};
+    check_modes(reduce_to_modes(world(), deck, moments, view), *stored.objective, view, {});
+    auto a = reduce_to_modes(world(), deck, moments, view), b = reduce_to_modes(world(), deck, stored, view);
+    EXPECT_LE(test::distance(test::everywhere(a.growth_rate), test::everywhere(b.growth_rate)), 1e-14);
+    EXPECT_LE(test::distance(test::everywhere(a.self_coupling), test::everywhere(b.self_coupling)), 1e-14);
+    EXPECT_EQ(test::everywhere(a.log_initial), test::everywhere(b.log_initial));
+    std::vector<double> z(a.modes.local_size(), 0.3), net_a(z.size()), net_b(z.size());
+    a.interaction->net_growth(z, net_a);
+    b.interaction->net_growth(z, net_b);
+    EXPECT_LE(test::distance(test::everywhere(net_a), test::everywhere(net_b)), 1e-13);
+  }
+  const auto stored_deck = deck_of("module.kind = \"perceptron\"\ndata.outputs = 2\n" + vectors);
+  auto deck = stored_deck;
+  deck.data.stream = 7;
+  const auto moments = make_module_problem(world(), deck), stored = make_module_problem(world(), stored_deck);
+  const auto from_moments = isotropy(world(), deck, moments), from_samples = isotropy(world(), stored_deck, stored);
+  EXPECT_NEAR(from_moments.c, from_samples.c, 1e-13);
+  EXPECT_NEAR(from_moments.deviation, from_samples.deviation, 1e-11);
+  // One law, other draws: the mean of the norm over draws, each within its error.
+  double mean[2] = {}, square[2] = {};
+  constexpr int draws = 400;
+  for (int seed = 0; seed < draws; ++seed) {
+    const double norm[2] = {commutator_norm(world(), deck, moments, seed),
+                            commutator_norm(world(), stored_deck, stored, seed)};
+    for (int i = 0; i < 2; ++i) mean[i] += norm[i] / draws, square[i] += norm[i] * norm[i] / draws;
+  }
+  const double variance = square[0] - mean[0] * mean[0] + square[1] - mean[1] * mean[1];
+  EXPECT_LT(std::abs(mean[0] - mean[1]), 4.0 * std::sqrt(variance / draws));
+  EXPECT_GT(mean[0], 0.05);
+}
+
 TEST(Commuting, TheReferenceIsIsotropic) {
   const auto a = read_reference("isotropic.h5", "A").values, y = read_reference("isotropic.h5", "y").values;
   ModuleProblem problem;

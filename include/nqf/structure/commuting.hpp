@@ -11,7 +11,8 @@ namespace nqf::structure {
 
 /// ‖C₁C₂ − C₂C₁‖_F / (‖C₁‖_F ‖C₂‖_F) of two random mixtures C = Σ_j √π_n ξ_j A_j, ξ standard normal by the seed and the
 /// global index: zero to rounding where all A_j commute, and only there (with probability 1). Zero without computation
-/// for diagonal modules. Needs problem.op. Collective; p³ multiply–adds, 4 p² doubles on every rank.
+/// for diagonal modules. From moments alone the mixtures are drawn by their distribution. Collective; p³ multiply–adds,
+/// 4 p² doubles on every rank.
 /// @throws DeckError for p × p beyond PETSc's indices
 double commutator_norm(const parallel::Comm& comm, const deck::Deck& deck, const ModuleProblem& problem,
                        std::int64_t seed = 0);
@@ -19,10 +20,10 @@ double commutator_norm(const parallel::Comm& comm, const deck::Deck& deck, const
 /// The modes of a commuting system (THEORY 4.1): A_j = Q diag(a_j) Qᵀ, z_k(0) = |q_k·W(0)|², targets y − f0. Coupled
 /// modes, with C formed where it is smaller than the features, else factored. A diagonal network has its coordinates as
 /// modes, in order (k: +x_k, n + k: −x_k; pairs: (u_k ± v_k)/√2), elsewhere Q comes from an eigendecomposition of one
-/// random mixture, refined by a second where eigenvalues meet. Only without sum terms and for the squared error; needs
-/// problem.op. Collective. Beside Q, p measurements of all samples, each of half a gradient's multiply–adds (N m p³/2
-/// over the ranks for stored matrices), p core products and C (N m p²); N m p/ranks doubles. Of a diagonal network none
-/// of this but C.
+/// random mixture, refined by a second where eigenvalues meet. Only without sum terms and for the squared error; from
+/// moments alone only diagonal networks (C = 4 E[a a] is their Σ_zz with signs, n² doubles on every rank). Collective.
+/// Beside Q, p measurements of all samples, each of half a gradient's multiply–adds (N m p³/2 over the ranks for stored
+/// matrices), p core products and C (N m p²); N m p/ranks doubles. Of a diagonal network none of this but C.
 /// @throws DeckError: sum terms, another loss, a mode that starts at zero
 ModeSystem reduce_to_modes(const parallel::Comm& comm, const deck::Deck& deck, const ModuleProblem& problem,
                            const WeightsView& initial, std::int64_t seed = 0);
@@ -45,7 +46,8 @@ struct Isotropy {
   double c = 0.0;
   double deviation = 0.0;  ///< largest ‖E[Tr(M A) A] − c M‖_F/‖c M‖_F over random symmetric M
 };
-/// By measuring and assembling three random symmetric M. Needs problem.op. Collective; as three gradients.
+/// By measuring and assembling three random symmetric M; from moments by the change of S. Collective; as three
+/// gradients.
 /// @throws DeckError for p × p beyond PETSc's indices
 Isotropy isotropy(const parallel::Comm& comm, const deck::Deck& deck, const ModuleProblem& problem,
                   std::int64_t seed = 0);

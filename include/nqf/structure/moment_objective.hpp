@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "nqf/data/moments.hpp"
+#include "nqf/parallel/random.hpp"
 #include "nqf/structure/feature_operator.hpp"
 #include "nqf/structure/objective.hpp"
 
@@ -40,6 +41,15 @@ class MomentObjective final : public Objective {
   double batch_structure(const OrderParameterView& order, std::span<const std::int64_t> batch,
                          std::span<double> s_matrix, std::span<double> q) override;
   double memory_doubles() const override;
+
+  double factor() const noexcept { return factor_; }
+  double y_square() const noexcept { return y_square_; }
+  /// Σ_zz [n × n] and Σ_zy [n × m, column-major], whole on every rank. Collective.
+  std::vector<double> second_moment() const;
+  std::vector<double> target_moment() const;
+  /// The core of Σ_j √π_n ξ_j A_j, ξ standard normal: its columns are independent and normal with covariance κ² Σ_zz,
+  /// so no sample is needed. n³ operations on one rank, 2 n² doubles on every rank. Collective.
+  std::vector<double> random_mixture(const parallel::RandomStream& random) const;
   std::string description() const override;
 
  private:
