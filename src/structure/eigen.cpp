@@ -6,8 +6,8 @@
 
 namespace nqf::structure {
 
-Eigen symmetric_eigen(const parallel::Comm& comm, std::vector<double> matrix, std::int64_t n) {
-  Eigen result{std::vector<double>(n), std::vector<double>(n * n)};
+Eigenpairs symmetric_eigen(const parallel::Comm& comm, std::vector<double> matrix, std::int64_t n) {
+  Eigenpairs result{std::vector<double>(n), std::vector<double>(n * n)};
   if (n == 0) return result;
   parallel::on_root(comm, [&] {
     const int size = narrow<int>(n), none = 0;
