@@ -9,6 +9,7 @@
 #include "modes_case.hpp"
 #include "module_checks.hpp"
 #include "module_record.hpp"
+#include "nqf/dynamics/distributed_order_parameter_flow.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "nqf/solver/map_evolution.hpp"
 #include "nqf/solver/strength_recorder.hpp"
@@ -166,6 +167,10 @@ std::string ModuleCase::describe(bool with_sizes, std::int64_t rows) {
                         comm_.size(), comm_.size() == 1 ? "" : "s", bytes(8.0 * doubles + 60e6),
                         bytes(8.0 * ((10.0 + static_cast<double>(prediction_.size())) * rows_out + snapshots)),
                         bytes(8.0 * (state + snapshots)));
+    if (deck_.training.form == deck::TrainingForm::order_parameter)
+      if (const auto ranks = dynamics::fewest_order_parameter_ranks(*problem_.objective); ranks > comm_.size())
+        text +=
+            fmt::format("the rows of M on a rank are beyond 32-bit indices: a run needs at least {} ranks\n", ranks);
   }
   return deck_.network.is_stack() ? text : text + describe_modes(prediction_, rows);
 }

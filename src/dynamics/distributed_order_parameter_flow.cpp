@@ -309,6 +309,12 @@ OrderParameterLayout order_parameter_layout(const structure::Objective& objectiv
                                                                                : OrderParameterLayout::whole;
 }
 
+std::int64_t fewest_order_parameter_ranks(const structure::Objective& objective) {
+  const std::int64_t p = objective.n_parameters(),
+                     rows = std::numeric_limits<int>::max() / std::max<std::int64_t>(p, 1);
+  return (p + rows - 1) / rows;
+}
+
 double order_parameter_doubles(const structure::Objective& objective, int n_ranks) {
   const auto p = static_cast<double>(objective.n_parameters());
   if (order_parameter_layout(objective) == OrderParameterLayout::whole) return 5.0 * p * p;

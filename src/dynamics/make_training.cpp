@@ -42,7 +42,7 @@ void check_order_parameter(const parallel::Comm& comm, const deck::Deck& deck, c
   if (order_parameter_layout(objective) == OrderParameterLayout::rows)
     check_size(deck, parallel::Partition(p, comm).local_size(0) * p,
                fmt::format("the rows of M on a rank, of {} ranks,", comm.size()),
-               fmt::format("{} ranks will do", p / (max_entries / p) + 1));
+               fmt::format("{} ranks will do", fewest_order_parameter_ranks(objective)));
 }
 
 [[noreturn]] void refuse_form(const deck::Deck& deck, const std::string& valid) {

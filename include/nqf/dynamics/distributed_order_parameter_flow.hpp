@@ -85,6 +85,9 @@ class DistributedOrderParameterFlow final : public TrainingFlow {
 enum class OrderParameterLayout { whole, rows };
 OrderParameterLayout order_parameter_layout(const structure::Objective& objective);
 
+/// Ranks it takes for the rows of M on a rank to fit a 32-bit index.
+std::int64_t fewest_order_parameter_ranks(const structure::Objective& objective);
+
 /// Doubles that a rank keeps for either, beside the integrator's vectors of p (p + 1)/2 + p entries over the ranks and
 /// the objective.
 double order_parameter_doubles(const structure::Objective& objective, int n_ranks);

@@ -20,7 +20,8 @@ class PeerFailure : public RunError {
 /// for a word of failure while they wait, and throw PeerFailure if there is one; so every rank comes back and the group
 /// goes on with a fresh communicator. Outside of run() they are plain MPI calls.
 ///
-/// Limits. Collective calls that a library makes by itself (PETSc, SLEPc, HDF5) cannot be left: if a rank does not come
+/// Limits. Collective calls that a library makes by itself (PETSc, SLEPc, HDF5), and those of ours that go to MPI
+/// directly (exchanges of rows, gathers of a state), cannot be left: if a rank does not come
 /// back within a minute, the failure is printed and all ranks of the program end (MPI_Abort). Communicators of a run
 /// that failed, and what was under way in them, are never freed: some kilobytes a failure.
 class FailureWatch {
