@@ -109,8 +109,9 @@ bool DistributedOrderParameterFlow::sum_core(const structure::CoreMap& core, std
   core_.resize(core.size() + n_sums_ + 1);  // smaller or larger for the core of test samples alone
   std::fill(core_.begin(), core_.end(), 0.0);
   const auto& own = exchange_->rows();
-  core.add_rows(rows_.local(), own.begin(), own.local_size(), rows_.leading_dimension(),
-                std::span(core_).first(core.size()));
+  if (own.local_size() > 0)
+    core.add_rows(rows_.local(), own.begin(), own.local_size(), rows_.leading_dimension(),
+                  std::span(core_).first(core.size()));
   const std::int64_t s_begin = PackedSymmetric{p_}.size() - partition_.begin();
   for (std::int64_t i = own_triangle(); i < std::ssize(state); ++i) core_[core.size() + i - s_begin] = state[i];
   core_.back() = all_finite(state) ? 0.0 : 1.0;
@@ -144,10 +145,10 @@ bool DistributedOrderParameterFlow::rates_through_rows(std::span<const double> s
   const std::int64_t own = exchange_->rows().local_size(), ld = rows_.leading_dimension();
   const double loss = by_rows_->row_structure(exchange_->rows(), rows_.local(), s_rows_.local(), ld);
   bool finite = std::isfinite(loss) && all_finite(state);
-  for (std::int64_t j = 0; j < p_; ++j)
+  for (std::int64_t j = 0; own > 0 && j < p_; ++j)
     finite = finite && all_finite({s_rows_.local() + j * ld, static_cast<std::size_t>(own)});
   if (!comm().all(finite)) return false;
-  for (std::int64_t j = 0; j < p_; ++j) std::fill_n(product_rows_.local() + j * ld, own, 0.0);
+  for (std::int64_t j = 0; own > 0 && j < p_; ++j) std::fill_n(product_rows_.local() + j * ld, own, 0.0);
   const int rows = narrow<int>(own), p = narrow<int>(p_), leading = narrow<int>(ld);
   const double two = 2.0, one = 1.0;
   for (int rank = 0; rank < comm().size(); ++rank) {

@@ -20,7 +20,8 @@ bool SampleObjective::has_row_structure() const {
 
 double SampleObjective::row_structure(const parallel::Partition& rows, const double* m, double* s_matrix,
                                       std::int64_t ld) {
-  for (std::int64_t j = 0; j < n_parameters_; ++j) std::fill_n(s_matrix + j * ld, rows.local_size(), 0.0);
+  if (rows.local_size() > 0)
+    for (std::int64_t j = 0; j < n_parameters_; ++j) std::fill_n(s_matrix + j * ld, rows.local_size(), 0.0);
   return pass_rows(rows, m, ld, true, s_matrix);
 }
 

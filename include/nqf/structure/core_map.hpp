@@ -32,7 +32,7 @@ class CoreMap {
   /// matrix += scale · (the adjoint of from_matrix), at the block.
   virtual void add_to_matrix(std::span<const double> core, double scale, double* matrix, std::int64_t ld) const = 0;
   /// core += what rows first … first + count − 1 of a symmetric M add to core(M): entry (first + i, j) of M at
-  /// rows[i + j·ld]. All rows of M, in any slices, give core(M).
+  /// rows[i + j·ld]. All rows of M, in any slices, give core(M). count > 0.
   virtual void add_rows(const double* rows, std::int64_t first, std::int64_t count, std::int64_t ld,
                         std::span<double> core) const = 0;
   /// out += 2 S W for the S that belongs to `core` = C.

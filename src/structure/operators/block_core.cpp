@@ -58,9 +58,9 @@ void BlockCore::add_rows(const double* rows, std::int64_t first, std::int64_t co
   for (const auto& part : parts_) {
     const std::int64_t begin = std::max(first, part.u), end = std::min(first + count, part.u + n_);
     for (std::int64_t c = 0; c < m_; ++c) {
-      const double* column = rows + (part.v + c * part.v_stride) * ld - first;
-      double* out = core.data() + part.core_row + c * n_rows_ - part.u;
-      for (std::int64_t a = begin; a < end; ++a) out[a] += part.weight * column[a];
+      const double* column = rows + (part.v + c * part.v_stride) * ld;
+      double* out = core.data() + part.core_row + c * n_rows_;
+      for (std::int64_t a = begin; a < end; ++a) out[a - part.u] += part.weight * column[a - first];
     }
   }
 }
