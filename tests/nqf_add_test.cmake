@@ -27,6 +27,9 @@ endfunction()
 
 # Environment of every test: mpirun (of Open MPI 4; PRTE is that of 5) works as root and oversubscribed, and the leak check knows the libraries' own leaks.
 function(nqf_test_properties tests timeout labels)
+  if(NQF_SANITIZE)
+    math(EXPR timeout "4 * ${timeout}")  # instrumented runs take up to nine times as long
+  endif()
   set_tests_properties(${tests} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" ENVIRONMENT
     "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_hwloc_base_binding_policy=none;OMPI_MCA_mpi_yield_when_idle=1;PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe;PRTE_MCA_hwloc_default_binding_policy=none;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/leaks.txt:fast_unwind_on_malloc=0:print_suppressions=0;UBSAN_OPTIONS=print_stacktrace=1")
 endfunction()
