@@ -17,7 +17,7 @@ packages=(
   libtomlplusplus-dev libcli11-dev libfmt-dev          # decks, command line, text
   librandom123-dev libboost-dev                        # random numbers, quadrature (headers)
   libeigen3-dev                                        # automatic differentiation (headers)
-  libgtest-dev                                         # tests
+  libgtest-dev python3-scipy                           # tests
   python3-h5py python3-matplotlib python3-numpy        # nqf plot
   dataset-fashion-mnist                                # images of inputs/fashion_mnist_diagonal.toml
 )

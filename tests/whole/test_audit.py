@@ -1,8 +1,10 @@
 """nqf audit: the table of THEORY §7, an independent integration, what is kept when cases fail or runs are killed."""
 
+import os
 import re
 import subprocess
 import time
+import unittest
 from pathlib import Path
 
 import h5py
@@ -194,6 +196,7 @@ class Audit(Case):
         self.assertEqual(every.status, 1, every)
         self.assertIn("all 2 cases failed", every.err)
 
+    @unittest.skipIf(os.environ.get("NQF_INSTRUMENTED"), "the address sanitizer reserves more memory than a limit can allow")
     def test_a_rank_that_fails_alone_loses_its_case_and_a_rerun_takes_it_up(self):
         """Two groups of two ranks. Rank 1 may not take the memory of the first case, while rank 0 waits for it in a
         collective call; with the memory there a second start does that case, and the others' bits stay."""
