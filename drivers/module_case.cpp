@@ -206,7 +206,7 @@ CaseOutcome ModuleCase::run(Campaign& campaign, const std::optional<record::Load
   dynamics::NetworkSamples samples;
   if (is_network(deck_) || deck_.network.side_by_side) samples = dynamics::gather_samples(comm_, problem_);
   auto [flow, map, closed, system] = make_system(samples);
-  ModuleView view(problem_, *system, deck_.tangent_kernel.samples, samples);
+  ModuleView view(problem_, *system, deck_.tangent_kernel.chosen(), samples);
   std::vector<double> log_saturation;
   for (std::size_t k = 0; k < prediction_.modes.growth_rate.size(); ++k) {
     const double saturation = prediction_.modes.growth_rate[k] / prediction_.modes.self_coupling[k];
@@ -320,7 +320,7 @@ std::string wanted_of_weights(const deck::Deck& deck) {
   if (deck.training.loss != deck::LossKind::squared) return "a loss that is not the squared error";
   if (deck.training.weight_decay != 0.0) return "weight decay";
   if (deck.network.has_original() || deck.network.is_stack()) return "[network]";
-  if (deck.tangent_kernel.samples > 0) return "a tangent kernel";
+  if (deck.tangent_kernel.is_wanted()) return "a tangent kernel";
   return {};
 }
 

@@ -39,14 +39,17 @@ void check_order_parameter_size(const deck::Deck& deck, const structure::Objecti
 }
 
 void check_kernel_samples(const deck::Deck& deck, const structure::ModuleProblem& problem) {
-  const auto n = deck.tangent_kernel.samples;
-  if (n == 0) return;
+  const auto& kernel = deck.tangent_kernel;
+  if (!kernel.is_wanted()) return;
   const auto refuse = [&](const std::string& reason) {
-    throw DeckError(deck.data.place.file, deck.data.place.line, "[tangent_kernel] samples: " + reason);
+    throw DeckError(deck.data.place.file, deck.data.place.line,
+                    fmt::format("[tangent_kernel] {}: {}", kernel.indices.empty() ? "samples" : "indices", reason));
   };
   if (!problem.op) refuse("needs stored samples, and here only moments are taken; data.stream = 0 and fewer samples");
-  if (n > problem.train.rows.global_size())
-    refuse(fmt::format("{} asked for, but the data have {}", n, problem.train.rows.global_size()));
+  const std::int64_t n = problem.train.rows.global_size();
+  if (kernel.samples > n) refuse(fmt::format("{} asked for, but the data have {}", kernel.samples, n));
+  for (const auto index : kernel.indices)
+    if (index >= n) refuse(fmt::format("{} is named, but the data have 0 to {}", index, n - 1));
 }
 
 StateSize state_size(const deck::Deck& deck, const structure::Objective& objective, double r, int n_ranks) {

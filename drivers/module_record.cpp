@@ -198,7 +198,7 @@ void ModuleRecord::write_snapshots() {
     const std::int64_t cube[] = {n, k, k};
     scope_.write_array(
         "tangent_kernel/kernel", std::span<const double>(kernels_),
-        {"1", "tangent kernel: of the first samples, outputs of a sample together", {"tangent_kernel/time"}}, cube);
+        {"1", "tangent kernel: of the samples asked for, outputs of a sample together", {"tangent_kernel/time"}}, cube);
   }
 }
 

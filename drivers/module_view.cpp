@@ -50,16 +50,17 @@ ModulePrediction predict_module(structure::Objective& objective, const dynamics:
   return prediction;
 }
 
-ModuleView::ModuleView(structure::ModuleProblem& problem, dynamics::TrainingSystem& system, std::int64_t kernel_samples,
-                       dynamics::NetworkSamples samples)
-    : problem_(problem), system_(system), samples_(std::move(samples)), kernel_samples_(kernel_samples) {
-  if (kernel_samples == 0) return;
+ModuleView::ModuleView(structure::ModuleProblem& problem, dynamics::TrainingSystem& system,
+                       std::vector<std::int64_t> kernel_samples, dynamics::NetworkSamples samples)
+    : problem_(problem), system_(system), samples_(std::move(samples)), kernel_samples_(std::move(kernel_samples)) {
+  if (kernel_samples_.empty()) return;
   if (!problem.op || !dynamic_cast<dynamics::FactoredState*>(&system))
-    throw UserError("[tangent_kernel] samples: needs stored samples and training.form = \"factor\"");
-  if (kernel_samples > problem.train.rows.global_size())
-    throw UserError(fmt::format("[tangent_kernel] samples: {} asked for, but there are {}", kernel_samples,
-                                problem.train.rows.global_size()));
-  kernel_size_ = kernel_samples * problem.op->n_outputs();
+    throw UserError("[tangent_kernel]: needs stored samples and training.form = \"factor\"");
+  const std::int64_t n = problem.train.rows.global_size();
+  for (const auto sample : kernel_samples_)
+    if (sample >= n)
+      throw UserError(fmt::format("[tangent_kernel]: sample {} is asked for, but there are {}", sample, n));
+  kernel_size_ = std::ssize(kernel_samples_) * problem.op->n_outputs();
 }
 
 double ModuleView::test_loss(std::span<const double> state) {
@@ -99,7 +100,8 @@ void ModuleView::tangent_kernel(std::span<const double> state, std::span<double>
         s[a] += w.w[static_cast<std::size_t>(i) * p + a] * w.ones[static_cast<std::size_t>(i)];
   // A row ∂f_j/∂W = 2 A_j W + q_j oᵀ on the rank that owns the sample; the sum brings the rows together.
   const auto& rows = problem_.train.rows;
-  for (std::int64_t n = 0; n < kernel_samples_; ++n) {
+  for (std::size_t k = 0; k < kernel_samples_.size(); ++k) {
+    const std::int64_t n = kernel_samples_[k];
     if (!rows.owns(n)) continue;
     const structure::Selection one{n - rows.begin(), 1, {}};
     for (std::size_t c = 0; c < m; ++c) {
@@ -108,7 +110,7 @@ void ModuleView::tangent_kernel(std::span<const double> state, std::span<double>
       std::fill(residual_.begin(), residual_.end(), 0.0);
       residual_[c] = 1.0;
       op.assemble_core(one, residual_, s, core_, q_);
-      const auto row = std::span(jacobian_).subspan((static_cast<std::size_t>(n) * m + c) * length, length);
+      const auto row = std::span(jacobian_).subspan((k * m + c) * length, length);
       op.core().add_structure_times(core_, w.w, w.r, row);
       if (!sum) continue;
       for (std::size_t i = 0; i < static_cast<std::size_t>(w.r); ++i)

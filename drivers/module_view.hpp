@@ -28,11 +28,10 @@ ModulePrediction predict_module(structure::Objective& objective, const dynamics:
 /// What is read off the state of a module in training. All functions are collective.
 class ModuleView {
  public:
-  /// `kernel_samples`: of the tangent kernel, the first so many; 0: none. @throws UserError if there are fewer, or the
-  /// system does not carry W', or the samples are not stored
-  /// `samples`: of systems that are networks.
-  ModuleView(structure::ModuleProblem& problem, dynamics::TrainingSystem& system, std::int64_t kernel_samples,
-             dynamics::NetworkSamples samples = {});
+  /// `kernel_samples`: global numbers of those of the tangent kernel; empty: none. @throws UserError if there are
+  /// fewer, or the system does not carry W', or the samples are not stored `samples`: of systems that are networks.
+  ModuleView(structure::ModuleProblem& problem, dynamics::TrainingSystem& system,
+             std::vector<std::int64_t> kernel_samples, dynamics::NetworkSamples samples = {});
 
   structure::ModuleProblem& problem() { return problem_; }
   dynamics::TrainingSystem& system() { return system_; }
@@ -47,7 +46,8 @@ class ModuleView {
   structure::ModuleProblem& problem_;
   dynamics::TrainingSystem& system_;
   dynamics::NetworkSamples samples_;
-  std::int64_t kernel_samples_, kernel_size_ = 0;
+  std::vector<std::int64_t> kernel_samples_;
+  std::int64_t kernel_size_ = 0;
   std::vector<double> m_, s_, jacobian_, core_, q_, residual_;
 };
 

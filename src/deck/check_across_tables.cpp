@@ -125,19 +125,23 @@ std::string beyond_closed_forms(const Deck& deck) {
   if (deck.training.algorithm != Algorithm::flow) return "discrete training";
   if (deck.training.loss != LossKind::squared) return "a loss that is not the squared error";
   if (deck.training.weight_decay != 0.0) return "weight decay";
-  if (deck.tangent_kernel.samples > 0) return "a tangent kernel";
+  if (deck.tangent_kernel.is_wanted()) return "a tangent kernel";
   return {};
 }
 
 void check_tangent_kernel(const Reading& reading, bool synthetic) {
-  const auto samples = reading.deck.tangent_kernel.samples;
-  if (samples == 0) return;
+  const auto& kernel = reading.deck.tangent_kernel;
+  if (!kernel.is_wanted()) return;
+  const std::string key = kernel.indices.empty() ? "samples" : "indices";
   const auto form = reading.deck.training.form;
   const auto& table = reading.reader("tangent_kernel");
-  table.require_that(form == TrainingForm::automatic || form == TrainingForm::factor, "samples",
+  table.require_that(form == TrainingForm::automatic || form == TrainingForm::factor, key,
                      "needs the weights: training.form = \"factor\" or \"auto\"");
-  table.require_that(!synthetic || samples <= reading.deck.data.samples, "samples",
-                     fmt::format("{} asked for, but there are {}", samples, reading.deck.data.samples));
+  const auto n = reading.deck.data.samples;
+  table.require_that(!synthetic || kernel.samples <= n, key,
+                     fmt::format("{} asked for, but there are {}", kernel.samples, n));
+  for (const auto index : kernel.indices)
+    table.require_that(!synthetic || index < n, key, fmt::format("{} is named, but there are 0 to {}", index, n - 1));
 }
 
 void check_module(const Reading& reading) {

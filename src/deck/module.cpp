@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "deck/module_choices.hpp"
 #include "nqf/deck/table_reader.hpp"
 
@@ -184,9 +187,23 @@ TrainingOptions TrainingOptions::from(TableReader table) {
 TangentKernelOptions TangentKernelOptions::from(TableReader table) {
   TangentKernelOptions o;
   table.read("samples", o.samples, "tangent kernel on the first so many samples; 0: none", non_negative);
+  table.read("indices", o.indices, "tangent kernel on these samples instead: their numbers, from 0, each once",
+             non_negative);
   table.read("times", o.times, "times of further kernel matrices in the result [time]", non_negative);
+  table.require_that(o.samples == 0 || o.indices.empty(), "indices", "excludes samples: give one of them");
+  auto sorted = o.indices;
+  std::sort(sorted.begin(), sorted.end());
+  table.require_that(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(), "indices",
+                     "names a sample twice");
   table.finish();
   return o;
+}
+
+std::vector<std::int64_t> TangentKernelOptions::chosen() const {
+  if (!indices.empty()) return indices;
+  std::vector<std::int64_t> first(static_cast<std::size_t>(samples));
+  std::iota(first.begin(), first.end(), std::int64_t{0});
+  return first;
 }
 
 }  // namespace nqf::deck

@@ -110,6 +110,13 @@ class Reference(Modules):
             np.testing.assert_allclose(found["order_parameter/M"], m, atol=1e-7)
             np.testing.assert_allclose(found["order_parameter/s"], s, atol=1e-7)
 
+    def test_samples_of_the_tangent_kernel_that_are_not_there(self):
+        for kernel, words in (({"indices": [3, 3]}, "indices: names a sample twice"), ({"indices": [99]}, "indices: 99 is named"),
+                              ({"samples": 2, "indices": [0]}, "indices: excludes samples")):
+            deck = perceptron(data={"samples": 20, "shape": [4]}, tangent_kernel=kernel)
+            done = self.good(nqf("check", self.write("kernel.toml", deck)), 2)
+            self.assertRegex(done.err, r"kernel\.toml:\d+: \[tangent_kernel\] " + words)
+
     def test_listed_mini_batches_of_general_structure_to_rounding(self):
         name = "general_structure.h5"
         rules = {"sgd": {"algorithm": "sgd"}, "momentum": {"algorithm": "momentum", "momentum": 0.9, "weight_decay": 0.01},
@@ -137,6 +144,15 @@ class Reference(Modules):
             np.testing.assert_allclose(found["tangent_kernel/kernel"][1], end_kernel, rtol=1e-6, atol=1e-6)
             drift = np.linalg.norm(end_kernel - start_kernel) / np.linalg.norm(start_kernel)
             np.testing.assert_allclose(found["series/kernel_drift"][[0, -1]], [0.0, drift], rtol=1e-6)
+        # Samples by their numbers, in another order.
+        chosen = [11, 2, 7]
+        deck = from_file(name, "matrices", times, tangent_kernel={"indices": chosen, "times": [float(times[-1])]})
+        outputs = len(start_kernel) // 14
+        rows = (np.array(chosen)[:, None] * outputs + np.arange(outputs)).ravel()
+        for ranks in (1, 3):
+            found = contents(self.run_deck(f"chosen{ranks}", deck, ranks=ranks)[0])
+            np.testing.assert_allclose(found["tangent_kernel/kernel"][0], start_kernel[np.ix_(rows, rows)], rtol=1e-11, atol=1e-11)
+            np.testing.assert_allclose(found["tangent_kernel/kernel"][1], end_kernel[np.ix_(rows, rows)], rtol=1e-6, atol=1e-6)
 
     def test_orthogonal_samples_by_their_matrices(self):
         # Definite and signed samples: f_n(t) in closed form, so the loss; the reduction to modes and the flow of the weights.

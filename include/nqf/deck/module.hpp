@@ -144,8 +144,11 @@ struct TrainingOptions {
 
 /// Table [tangent_kernel] (THEORY §6).
 struct TangentKernelOptions {
-  std::int64_t samples = 0;   ///< the first so many; 0: off
-  std::vector<double> times;  ///< of the kernel's matrix in the result, beside the start and the half-loss time
+  std::int64_t samples = 0;           ///< the first so many; 0: off, unless there are indices
+  std::vector<std::int64_t> indices;  ///< instead: global numbers of the samples, each once
+  std::vector<double> times;          ///< of the kernel's matrix in the result, beside the start and the half-loss time
+  bool is_wanted() const { return samples > 0 || !indices.empty(); }
+  std::vector<std::int64_t> chosen() const;  ///< samples of the kernel's rows, in order
   static TangentKernelOptions from(TableReader table);
 };
 
