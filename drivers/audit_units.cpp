@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "nqf/network/compress.hpp"
+#include "nqf/numbers.hpp"
 #include "nqf/parallel/blas.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "nqf/parallel/narrow.hpp"
@@ -110,10 +110,10 @@ double remainder_order(dynamics::NetworkObjective& original, dynamics::NetworkOb
   for (int halving = 0; found < log_distance.size() && halving < most_halvings; ++halving, sigma *= 0.5) {
     for (std::size_t i = 0; i < w.size(); ++i) w[i] = sigma * unit_scale * units[i];
     const auto d = difference(original, form, samples, count, w);
-    if (d.distance < rounding * d.size) return std::numeric_limits<double>::quiet_NaN();
+    if (d.distance < rounding * d.size) return nan;
     if (found > 0 || d.distance < small * d.size) log_distance[found++] = std::log(d.distance);
   }
-  if (found < log_distance.size()) return std::numeric_limits<double>::quiet_NaN();
+  if (found < log_distance.size()) return nan;
   // Least squares on x = 0, −1, −2, −3 (in ln 2).
   return (3.0 * (log_distance[0] - log_distance[3]) + (log_distance[1] - log_distance[2])) / (10.0 * std::log(2.0));
 }

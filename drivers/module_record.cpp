@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "case.hpp"
 #include "case_record.hpp"
@@ -266,7 +265,7 @@ theory::PowerLawFit ModuleRecord::finish(const deck::FitOptions& options, const 
   }
   theory::FitOptions fit_options;
   if (!options.window.empty()) fit_options.window = theory::TimeWindow{options.window[0], options.window[1]};
-  double first = std::numeric_limits<double>::infinity(), last = 0.0;
+  double first = infinity, last = 0.0;
   for (const double t : prediction.ignition_time)
     if (std::isfinite(t) && t > 0.0) {
       first = std::min(first, t);

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "nqf/dynamics/distributed_order_parameter_flow.hpp"
 #include "nqf/dynamics/factored_state.hpp"
+#include "nqf/numbers.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "nqf/theory/logistic.hpp"
 #include "nqf/theory/tangent_kernel.hpp"
@@ -44,8 +44,7 @@ ModulePrediction predict_module(structure::Objective& objective, const dynamics:
     const bool adaptive =
         deck.training.algorithm == deck::Algorithm::adam || deck.training.algorithm == deck::Algorithm::adamw;
     const bool grows = !adaptive && modes.growth_rate[k] > 0.0 && modes.self_coupling[k] > 0.0 && strength > 0.0;
-    prediction.ignition_time.push_back(grows ? theory::ignition_time(mode) / pace
-                                             : std::numeric_limits<double>::quiet_NaN());
+    prediction.ignition_time.push_back(grows ? theory::ignition_time(mode) / pace : nan);
   }
   return prediction;
 }

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "nqf/numbers.hpp"
 #include "nqf/parallel/comm.hpp"
 #include "nqf/solver/ignition_detector.hpp"
 #include "nqf/structure/mode_system.hpp"
@@ -24,8 +24,8 @@ struct Prediction {
   std::vector<double> log_threshold;
   /// ln(1/ε): the deck's ε, else the largest z_k(0) stands for it.
   double log_inverse_epsilon = 1.0;
-  double first_ignition = std::numeric_limits<double>::quiet_NaN();  ///< over all modes
-  double last_ignition = std::numeric_limits<double>::quiet_NaN();
+  double first_ignition = nan;  ///< over all modes
+  double last_ignition = nan;
   std::int64_t n_ignitions = 0;  ///< predicted in all (of the path: as far as it was followed)
   /// L_∞, the loss that training tends to; empty where the path was cut before its end.
   std::optional<double> final_loss;

@@ -11,6 +11,7 @@
 #include "dynamics/finite.hpp"
 #include "dynamics/partial_cholesky.hpp"
 #include "dynamics/symmetric_rows.hpp"
+#include "nqf/numbers.hpp"
 #include "nqf/parallel/blas.hpp"
 #include "nqf/parallel/narrow.hpp"
 #include "nqf/parallel/random.hpp"
@@ -209,11 +210,11 @@ double DistributedOrderParameterFlow::loss_of(structure::Objective& objective, s
   if (auto* by_rows = row_structure_of(objective)) {
     set_rows(state);
     const double value = by_rows->row_loss(exchange_->rows(), rows_.local(), rows_.leading_dimension());
-    return comm().all(all_finite(state)) ? value : std::numeric_limits<double>::quiet_NaN();
+    return comm().all(all_finite(state)) ? value : nan;
   }
   const auto& core = core_of(objective);
   set_rows(state);
-  if (!sum_core(core, state)) return std::numeric_limits<double>::quiet_NaN();
+  if (!sum_core(core, state)) return nan;
   const std::span<const double> sums = core_;
   return objective.core_loss(sums.first(core.size()), sums.subspan(core.size(), n_sums_));
 }

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "dynamics/lit_set_system.hpp"
 #include "dynamics/log_range.hpp"
+
+#include "nqf/numbers.hpp"
 
 namespace nqf::dynamics {
 
@@ -21,7 +22,7 @@ LotkaVolterra::LotkaVolterra(structure::Interaction& interaction, double rate_to
       rate_tolerance / static_cast<double>(std::max<std::int64_t>(interaction.modes().global_size(), 1));
   for (std::size_t k = 0; k < diagonal.size(); ++k) {
     const double reach = std::sqrt(largest * diagonal[k]);
-    dark_below_[k] = reach > 0.0 ? std::log(share) - std::log(reach) : std::numeric_limits<double>::infinity();
+    dark_below_[k] = reach > 0.0 ? std::log(share) - std::log(reach) : infinity;
   }
 }
 
@@ -31,7 +32,7 @@ void LotkaVolterra::strengths(std::span<const double> state) {
     if (chi < dark_below_[k])
       z_[k] = 0.0;
     else  // also for a NaN, which the interaction then carries to every rank
-      z_[k] = chi < log_overflow ? std::exp(chi) : std::numeric_limits<double>::quiet_NaN();
+      z_[k] = chi < log_overflow ? std::exp(chi) : nan;
   }
 }
 

@@ -17,9 +17,9 @@
 namespace nqf::dynamics {
 
 namespace {
-constexpr std::int64_t panel_width =
-    64;  // columns of a product at a time: wide enough for BLAS, little waste at corners
-}
+// Columns of a product at a time: wide enough for BLAS, little waste at corners.
+constexpr std::int64_t panel_width = 64;
+}  // namespace
 
 OrderParameterFlow::OrderParameterFlow(structure::Objective& objective, const CompressedWeights& initial,
                                        double weight_decay)

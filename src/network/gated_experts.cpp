@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "nqf/numbers.hpp"
 
 namespace nqf::network {
 
@@ -50,7 +51,7 @@ void GatedExperts::forward(std::int64_t batch, std::span<const double> x, std::s
   if (rows_.size() < size) rows_.resize(size);
   std::fill_n(rows_.begin(), size, 0.0);
   if (gate_ == Gate::softmax)
-    for (std::int64_t b = 0; b < batch; ++b) rows_[b * width] = -std::numeric_limits<double>::infinity();
+    for (std::int64_t b = 0; b < batch; ++b) rows_[b * width] = -infinity;
 
   for (std::int64_t i = 0; i < d; i += tile_.units) {
     const std::int64_t units = std::min(tile_.units, d - i);

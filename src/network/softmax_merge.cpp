@@ -1,8 +1,8 @@
 #include "softmax_merge.hpp"
 
 #include <cmath>
-#include <limits>
 
+#include "nqf/numbers.hpp"
 #include "nqf/parallel/failure_watch.hpp"
 #include "nqf/parallel/narrow.hpp"
 
@@ -16,7 +16,7 @@ extern "C" void merge_rows(void* in, void* in_out, int* count, MPI_Datatype* typ
   const auto* a = static_cast<const double*>(in);
   auto* b = static_cast<double*>(in_out);
   for (int i = 0; i < *count; ++i, a += row, b += row) {
-    constexpr double nothing = -std::numeric_limits<double>::infinity();
+    constexpr double nothing = -infinity;
     if (a[0] == nothing) continue;
     const double largest = a[0] < b[0] ? b[0] : a[0];
     const double of_a = std::exp(a[0] - largest), of_b = b[0] == nothing ? 0.0 : std::exp(b[0] - largest);

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "nqf/numbers.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "solver/nvector.hpp"
 #include "solver/polynomial.hpp"
@@ -204,7 +204,7 @@ double CvodeEvolution::loss(double t, std::span<const double> state) {
 
 double CvodeEvolution::step_loss() {
   const auto derivative = slope();
-  return flow_.is_coupled() ? flow_.loss(state_.local(), derivative) : std::numeric_limits<double>::quiet_NaN();
+  return flow_.is_coupled() ? flow_.loss(state_.local(), derivative) : nan;
 }
 
 void CvodeEvolution::restart(double t, std::span<const double> state) {
@@ -245,7 +245,7 @@ double CvodeEvolution::next_crossing(std::size_t slot, double level, int directi
     const bool upward = evaluate(p, before) < 0.0 || (before == begin && evaluate(p, 0.0) > 0.0);
     if (upward == (direction > 0)) return time_ + s;
   }
-  return std::numeric_limits<double>::quiet_NaN();
+  return nan;
 }
 
 std::span<const double> CvodeEvolution::slope() {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
+#include "nqf/numbers.hpp"
 #include "nqf/parallel/errors.hpp"
 
 namespace nqf::solver {
@@ -64,7 +64,7 @@ void MapEvolution::restart(double t, std::span<const double> state) {
 }
 
 double MapEvolution::step_loss() {
-  return std::numeric_limits<double>::quiet_NaN();
+  return nan;
 }
 
 void MapEvolution::prepare_crossings(std::span<const std::int64_t> local_modes) {
@@ -72,7 +72,7 @@ void MapEvolution::prepare_crossings(std::span<const std::int64_t> local_modes) 
 }
 
 double MapEvolution::next_crossing(std::size_t, double, int, double) const {
-  return std::numeric_limits<double>::quiet_NaN();
+  return nan;
 }
 
 }  // namespace nqf::solver

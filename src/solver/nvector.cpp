@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "nqf/numbers.hpp"
 #include "nqf/parallel/failure_watch.hpp"
 
 namespace nqf::solver {
@@ -24,7 +24,7 @@ double reduce(N_Vector v, double local, MPI_Op op) {
   try {
     parallel::all_reduce_in_place(communicator(v), &local, 1, MPI_DOUBLE, op);
   } catch (const std::exception&) {
-    return std::numeric_limits<double>::quiet_NaN();
+    return nan;
   }
   return local;
 }
@@ -103,7 +103,7 @@ double weighted_max_norm(N_Vector x, N_Vector w) {
     check += 0.0 * size;
   }
   // MPI_MAX over a NaN is not defined either, so it travels as an infinity; CVODE takes both as a failed test.
-  return reduce(x, check == 0.0 ? largest : std::numeric_limits<double>::infinity(), MPI_MAX);
+  return reduce(x, check == 0.0 ? largest : infinity, MPI_MAX);
 }
 
 double weighted_rms_norm(N_Vector x, N_Vector w) {
@@ -136,7 +136,7 @@ double minimum(N_Vector x) {
   const auto in = view(x);
   const double* p = in.data();
   const std::size_t n = in.size();
-  double smallest = std::numeric_limits<double>::infinity();
+  double smallest = infinity;
 #pragma omp simd reduction(min : smallest)
   for (std::size_t i = 0; i < n; ++i) smallest = std::min(smallest, p[i]);
   return reduce(x, smallest, MPI_MIN);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "nqf/numbers.hpp"
+
 namespace nqf::solver {
 
 namespace {
@@ -127,7 +129,7 @@ std::vector<Event> StrengthRecorder::finish() {
       const bool above = record(i + 1)[k + 1] >= level;
       if (above == lit) continue;
       lit = above;
-      const double expected = lit && predicted ? predicted_time_[k] : std::numeric_limits<double>::quiet_NaN();
+      const double expected = lit && predicted ? predicted_time_[k] : nan;
       if (lit) predicted = false;
       events.push_back({crossing(i, k, level), static_cast<std::int64_t>(k), lit ? 1 : -1, expected, std::exp(level)});
     }

@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
+#include "nqf/numbers.hpp"
 #include "nqf/parallel/errors.hpp"
 #include "nqf/parallel/random.hpp"
 #include "solver/nvector.hpp"
@@ -205,7 +205,7 @@ double TrainingEvolution::loss(double t, std::span<const double> state) {
 }
 
 double TrainingEvolution::step_loss() {
-  return std::numeric_limits<double>::quiet_NaN();
+  return nan;
 }
 
 void TrainingEvolution::restart(double t, std::span<const double> state) {
@@ -220,7 +220,7 @@ void TrainingEvolution::prepare_crossings(std::span<const std::int64_t> local_mo
 }
 
 double TrainingEvolution::next_crossing(std::size_t, double, int, double) const {
-  return std::numeric_limits<double>::quiet_NaN();
+  return nan;
 }
 
 }  // namespace nqf::solver

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -86,7 +85,7 @@ ActiveSet::Entry ActiveSet::light(std::int64_t mode) {
   while (schur <= negligible_schur(mode)) {
     target_.assign(column_.begin(), column_.end());
     factor_.solve_upper(target_);  // the direction is (−target, 1)
-    double step = std::numeric_limits<double>::infinity();
+    double step = infinity;
     std::size_t blocking = 0;
     for (std::size_t i = 0; i < z_.size(); ++i)
       if (target_[i] > 0.0 && z_[i] / target_[i] < step) {

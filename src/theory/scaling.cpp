@@ -1,7 +1,8 @@
 #include "nqf/theory/scaling.hpp"
 
-#include <limits>
 #include <sstream>
+
+#include "nqf/numbers.hpp"
 
 namespace nqf::theory {
 namespace {
@@ -14,7 +15,7 @@ std::string text(const Parts&... parts) {
 }
 
 ScalingExponent none(std::string reason) {
-  return {std::numeric_limits<double>::quiet_NaN(), false, std::move(reason)};
+  return {nan, false, std::move(reason)};
 }
 
 }  // namespace

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
 
 #include "theory/lapack.hpp"
+
+#include "nqf/numbers.hpp"
 
 namespace nqf::theory {
 namespace {
@@ -73,7 +74,7 @@ double relative_drift(std::span<const double> start, std::span<const double> now
   for (const double entry : start) scale = std::max(scale, std::abs(entry));
   if (scale == 0.0) {
     const bool moved = std::any_of(now.begin(), now.end(), [](double entry) { return entry != 0.0; });
-    return moved ? std::numeric_limits<double>::infinity() : 0.0;
+    return moved ? infinity : 0.0;
   }
   double moved = 0.0, size = 0.0;
   for (std::size_t i = 0; i < start.size(); ++i) {
@@ -88,7 +89,7 @@ const char* name_of(Regime regime) {
 }
 
 Regime expected_regime(double alpha_a, std::optional<double> alpha_b) {
-  const double b = alpha_b.value_or(std::numeric_limits<double>::infinity());
+  const double b = alpha_b.value_or(infinity);
   if (alpha_a > 0 && b > 1) return Regime::lazy;
   if (alpha_a == 0 || (b >= 0.5 && b <= 1)) return Regime::feature_learning;
   return Regime::undecided;

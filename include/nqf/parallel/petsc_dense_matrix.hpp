@@ -1,12 +1,10 @@
 #pragma once
 
-#include <petscmat.h>
-
 #include <cstdint>
 
 #include "nqf/parallel/comm.hpp"
-#include "nqf/parallel/handle.hpp"
 #include "nqf/parallel/partition.hpp"
+#include "nqf/parallel/petsc_mat.hpp"
 
 namespace nqf::parallel {
 
@@ -27,12 +25,7 @@ class PetscDenseMatrix {
   std::int64_t leading_dimension() const noexcept { return leading_dimension_; }
 
  private:
-  struct Traits {
-    using Raw = Mat;
-    static Raw empty() noexcept { return nullptr; }
-    static void free(Raw raw) noexcept { (void)MatDestroy(&raw); }
-  };
-  Handle<Traits> mat_;
+  PetscMat mat_;
   double* data_ = nullptr;
   Partition rows_;
   std::int64_t n_columns_ = 0, leading_dimension_ = 0;

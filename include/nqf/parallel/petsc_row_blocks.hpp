@@ -1,12 +1,10 @@
 #pragma once
 
-#include <petscmat.h>
-
 #include <cstdint>
 #include <limits>
 #include <vector>
 
-#include "nqf/parallel/handle.hpp"
+#include "nqf/parallel/petsc_mat.hpp"
 
 namespace nqf::parallel {
 
@@ -31,13 +29,8 @@ class PetscRowBlocks {
   bool together(std::int64_t i, std::int64_t count) const { return i / block_rows_ == (i + count - 1) / block_rows_; }
 
  private:
-  struct Traits {
-    using Raw = Mat;
-    static Raw empty() noexcept { return nullptr; }
-    static void free(Raw raw) noexcept { (void)MatDestroy(&raw); }
-  };
   struct Block {
-    Handle<Traits> mat;
+    PetscMat mat;
     double* data = nullptr;
   };
   std::vector<Block> blocks_;

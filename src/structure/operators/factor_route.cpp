@@ -1,12 +1,13 @@
-#include <limits>
 #include <stdexcept>
 
 #include "structure/operators/tiles.hpp"
 
+#include "nqf/numbers.hpp"
+
 namespace nqf::structure {
 
 double StructureOperator::factor_cost(std::int64_t) const {
-  return std::numeric_limits<double>::infinity();
+  return infinity;
 }
 
 void StructureOperator::add_factor_product(const Selection&, std::span<const double>, std::span<const double>,
